@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.table import Column, Table
+from schemas.table import Column, Table, union
 
 _PARTITION = (
     Column("copy", "int", "Which copy of the cluster, 0 unless one tree holds several."),
@@ -117,7 +117,7 @@ OWNER = Table(
         Column("append_ms", "long", "Append time of the last step.", True),
         Column("start_ms", "long", "Start of the transaction that is Ongoing or Prepare*.", True),
         Column("leader_epoch", "int", "Coordinator epoch of the last step.", True),
-        Column("partitions", "array<string>", "Partitions that the last state lists, `topic-partition`."),
+        Column("listed_partitions", "array<string>", "Partitions that the last state lists, `topic-partition`."),
     ),
     ("copy", "producer_id", "transactional_id"),
 )
@@ -158,6 +158,10 @@ PARTITION_TXN = Table(
         Column("transaction_epoch", "int", "Epoch of that transaction's data, as the coordinator has it.", True),
         Column("alignment", "string", "How marker and coordinator go together (`pipeline.replay.alignment`)."),
         Column("judgement", "string", "Class of an open or unowned run (`pipeline.replay.ownership`).", True),
+        Column("outside", "string", "partition_not_added, after_completion or swallowed; null inside one.", True),
+        Column("zombie", "string", "after_fence: written by a fenced epoch, proven by order; else null.", True),
+        Column("before_ms", "long", "Last marker before it in the partition: not earlier than this.", True),
+        Column("after_ms", "long", "First marker behind its first offset: not later than this.", True),
         Column("reason", "string", "Why it was judged so, or why it could not be judged.", True),
     ),
     ("replica_id", "producer_id", "run_number"),
@@ -249,6 +253,21 @@ COMMITTED_OFFSET = Table(
         Column("is_before_marker", "boolean", "Commit timestamp earlier than that marker."),
     ),
     ("copy", "offsets_partition", "record_offset"),
+)
+
+COORDINATOR = union(
+    "coordinator",
+    "Physical table of `coordinator_step`, `transaction` and `owner`.",
+    COORDINATOR_STEP,
+    TRANSACTION,
+    OWNER,
+)
+
+PARTITION_HISTORY = union(
+    "partition_history",
+    "Physical table of `partition_txn` and `transaction_partition`.",
+    PARTITION_TXN,
+    TRANSACTION_PARTITION,
 )
 
 LSO = Table(

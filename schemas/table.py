@@ -88,3 +88,18 @@ def check(table: Table) -> None:
     missing = [name for name in table.key if name not in names]
     if missing:
         raise ValueError(f"{where}: key columns {missing} are not declared")
+
+
+def union(name: str, doc: str, *tables: Table) -> Table:
+    """One physical table for several logical ones of a layer: their columns by name, told apart by `kind`.
+
+    Raises:
+        ValueError: Two of them declare one name with different types.
+    """
+    columns = {"kind": Column("kind", "string", "Name of the logical table that the row belongs to.")}
+    for table in tables:
+        for column in table.columns:
+            known = columns.setdefault(column.name, column._replace(nullable=True))
+            if known.type != column.type:
+                raise ValueError(f"{name}: {column.name} is {known.type} and {column.type}")
+    return Table(tables[0].layer, name, doc, tuple(columns.values()), ("kind", *tables[0].key))

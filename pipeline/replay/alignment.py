@@ -1,0 +1,267 @@
+"""Which marker belongs to which coordinator transaction.
+
+Under transaction.version 0 and 1 many transactions share one producer epoch and follow each other within
+milliseconds, and the marker is stamped by another broker than the coordinator. So the offset between the two clocks is
+estimated first, over all producers of one (data partition, leader epoch, coordinator partition, coordinator epoch)
+together: every marker votes for each offset that puts it between Prepare* and Complete* of a transaction of its
+producer id and epoch that has its outcome. A marker then belongs to the transaction whose interval holds it, whatever
+its outcome. Under version 2 the marker's epoch alone names its transaction (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs = NDArray[np.int64]
+NONE = -(2**62)
+OPEN_END = 2**62
+SAMPLE = 400
+"""Markers of one group that vote; more do not move the result."""
+CANDIDATES = 64
+"""Transactions that one marker may vote for."""
+MIN_VOTERS = 3
+"""Fewer markers estimate nothing: then the configured clock skew is the tolerance."""
+
+
+class Markers(NamedTuple):
+    """Markers of one data partition in offset order; every field an int64 array, `NONE` for null."""
+
+    offset: Longs
+    ms: Longs
+    producer_id: Longs
+    epoch: Longs
+    type: Longs
+    leader_epoch: Longs
+    coordinator_epoch: Longs
+    coordinator_partition: Longs
+
+
+class Promises(NamedTuple):
+    """Transactions that list this partition; every field an int64 array, `NONE` for null.
+
+    `prepare_ms` is `NONE` while Ongoing; `complete_ms` is `OPEN_END` until Complete*.
+    """
+
+    producer_id: Longs
+    epoch: Longs
+    prepare_epoch: Longs
+    outcome: Longs
+    version: Longs
+    added_ms: Longs
+    prepare_ms: Longs
+    complete_ms: Longs
+    prepare_leader_epoch: Longs
+    complete_leader_epoch: Longs
+
+
+class Alignment(NamedTuple):
+    """Result by marker: index of its promise or -1; whether several fit; and the promise's first marker or -1."""
+
+    promise: Longs
+    is_ambiguous: NDArray[np.bool_]
+    first_marker: Longs
+    marker_count: Longs
+
+
+def align(
+    markers: Markers,
+    promises: Promises,
+    *,
+    clock_skew_ms: int,
+    is_evidence: NDArray[np.bool_],
+) -> Alignment:
+    """Gives each marker its transaction.
+
+    Args:
+        markers: In offset order.
+        promises: In any order.
+        clock_skew_ms: Largest difference between two brokers' clocks.
+        is_evidence: By marker: the coordinator's file holds its time, so finding no transaction would mean something.
+    """
+    count = len(markers.offset)
+    found = np.full(count, -1, np.int64)
+    ambiguous = np.zeros(count, np.bool_)
+    if count and len(promises.producer_id):
+        _by_epoch(markers, promises, found)
+        _by_time(markers, promises, found, ambiguous, clock_skew_ms)
+        _by_producer(markers, promises, found, is_evidence & ~ambiguous)
+    first, counts = _first_markers(found, len(promises.producer_id))
+    return Alignment(found, ambiguous, first, counts)
+
+
+def _by_epoch(markers: Markers, promises: Promises, found: Longs) -> None:
+    """Version 2: producer id and marker epoch name one transaction, unless the epoch is not unique (32767)."""
+    use = np.flatnonzero((promises.version == 2) & (promises.prepare_ms != NONE))
+    if not len(use):
+        return
+    keys = _pairs(promises.producer_id[use], promises.prepare_epoch[use])
+    wanted = _pairs(markers.producer_id, markers.epoch)
+    table, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    at = np.searchsorted(table, wanted)
+    at[at == len(table)] = 0
+    hit = (table[at] == wanted) & (counts[at] == 1)
+    found[hit] = use[first[at[hit]]]
+
+
+def _pairs(producer_id: Longs, epoch: Longs) -> NDArray[np.void]:
+    pair = np.empty(len(producer_id), dtype=[("p", np.int64), ("e", np.int64)])
+    pair["p"], pair["e"] = producer_id, epoch
+    return pair
+
+
+class _Blocks(NamedTuple):
+    """Prepared promises sorted by (key, prepare time), with searchable start and end keys."""
+
+    rows: Longs
+    table: NDArray[np.void]
+    start: Longs
+    end: Longs
+    origin: int
+
+
+def _blocks(promises: Promises, use: Longs, epochs: Longs, origin: int) -> _Blocks:
+    keys = _pairs(promises.producer_id[use], epochs)
+    table, code = np.unique(keys, return_inverse=True)
+    order = np.lexsort((promises.prepare_ms[use], code))
+    code, index = code[order], use[order]
+    start = code * _SPAN + np.clip(promises.prepare_ms[index] - origin, 0, _SPAN - 1)
+    end = code * _SPAN + np.clip(promises.complete_ms[index] - origin, 0, _SPAN - 1)
+    return _Blocks(index, table, start, end, origin)
+
+
+_SPAN = 1 << 41
+"""Room for one producer's times in a combined key: 69 years of milliseconds."""
+
+
+def _code(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
+    at = np.searchsorted(table, wanted)
+    at[at == len(table)] = 0
+    return np.where(table[at] == wanted, at, -1).astype(np.int64)
+
+
+def _by_time(
+    markers: Markers, promises: Promises, found: Longs, ambiguous: NDArray[np.bool_], skew: int
+) -> None:
+    """Versions 0 and 1: by the interval that holds the marker, once the clock offset is known."""
+    use = np.flatnonzero(promises.prepare_ms != NONE)
+    rest = np.flatnonzero((found < 0) & (markers.ms != NONE))
+    if not len(use) or not len(rest):
+        return
+    origin = int(promises.prepare_ms[use].min()) - 10 * skew - 1
+    blocks = _blocks(promises, use, promises.prepare_epoch[use], origin)
+    code = _code(blocks.table, _pairs(markers.producer_id[rest], markers.epoch[rest]))
+    rest, code = rest[code >= 0], code[code >= 0]
+    group = np.stack(
+        (markers.leader_epoch[rest], markers.coordinator_partition[rest], markers.coordinator_epoch[rest])
+    )
+    _, member = np.unique(group, axis=1, return_inverse=True)
+    member = member.ravel()
+    for number in range(int(member.max()) + 1 if len(member) else 0):
+        of_group = np.flatnonzero(member == number)
+        low, high = _clock_offset(
+            markers.ms[rest[of_group]], markers.type[rest[of_group]], code[of_group], blocks, promises, skew
+        )
+        _contain(markers, promises, blocks, rest[of_group], code[of_group], (low, high, skew), found, ambiguous)
+
+
+def _clock_offset(
+    ms: Longs, kind: Longs, code: Longs, blocks: _Blocks, promises: Promises, skew: int
+) -> tuple[int, int]:
+    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on."""
+    if len(ms) < MIN_VOTERS:
+        return -skew, skew
+    if len(ms) > SAMPLE:
+        pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
+        ms, kind, code = ms[pick], kind[pick], code[pick]
+    relative = np.clip(ms - blocks.origin, 0, _SPAN - 1)
+    high = np.searchsorted(blocks.start, code * _SPAN + relative + skew, side="right")
+    block_start = np.searchsorted(blocks.start, code * _SPAN, side="left")
+    votes = np.zeros(2 * skew + 2, np.int64)
+    for number in range(len(ms)):
+        first = max(int(block_start[number]), int(high[number]) - CANDIDATES)
+        chosen = blocks.rows[first : int(high[number])]
+        chosen = chosen[promises.outcome[chosen] == kind[number]]
+        begin = ms[number] - promises.complete_ms[chosen]
+        end = ms[number] - promises.prepare_ms[chosen]
+        keep = (end >= -skew) & (begin <= skew)
+        begin, end = np.maximum(begin[keep], -skew)[::-1], np.minimum(end[keep], skew)[::-1]
+        begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1] + 1)
+        fits = begin <= end
+        np.add.at(votes, begin[fits] + skew, 1)
+        np.subtract.at(votes, end[fits] + skew + 1, 1)
+    total = np.cumsum(votes[:-1])
+    best = np.flatnonzero(total == total.max())
+    if total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
+        return -skew, skew
+    return int(best[0]) - skew, int(best[-1]) - skew
+
+
+def _contain(
+    markers: Markers,
+    promises: Promises,
+    blocks: _Blocks,
+    which: Longs,
+    code: Longs,
+    clock: tuple[int, int, int],
+    found: Longs,
+    ambiguous: NDArray[np.bool_],
+) -> None:
+    """Finds the one transaction whose interval holds each marker; two are ambiguous."""
+    low, high, skew = clock
+    relative = np.clip(markers.ms[which] - blocks.origin, 0, _SPAN - 1)
+    last = np.searchsorted(blocks.start, code * _SPAN + relative - low + skew, side="right") - 1
+    fits = np.zeros(len(which), np.int64)
+    best = np.full(len(which), -1, np.int64)
+    for back in range(4):
+        at = last - back
+        inside = at >= 0
+        index = blocks.rows[np.where(inside, at, 0)]
+        same = inside & (blocks.start[np.where(inside, at, 0)] // _SPAN == code)
+        epoch = markers.coordinator_epoch[which]
+        early = np.where(promises.prepare_leader_epoch[index] == epoch, 0, skew)
+        late = np.where(promises.complete_leader_epoch[index] == epoch, 0, skew)
+        holds = (
+            same
+            & (promises.prepare_ms[index] - early <= markers.ms[which] - low)
+            & (promises.complete_ms[index] + late >= markers.ms[which] - high)
+        )
+        fits += holds
+        best = np.where(holds, index, best)
+    found[which[fits == 1]] = best[fits == 1]
+    ambiguous[which[fits > 1]] = True
+
+
+def _by_producer(
+    markers: Markers, promises: Promises, found: Longs, is_evidence: NDArray[np.bool_]
+) -> None:
+    """A marker with an epoch that no transaction has: it may lie inside one of its producer (wrong epoch)."""
+    rest = np.flatnonzero((found < 0) & is_evidence & (markers.ms != NONE))
+    if not len(rest):
+        return
+    taken = np.zeros(len(promises.producer_id), np.bool_)
+    taken[found[found >= 0]] = True
+    for number in rest:
+        ms = markers.ms[number]
+        holds = np.flatnonzero(
+            (promises.producer_id == markers.producer_id[number])
+            & (promises.prepare_ms != NONE)
+            & ~taken
+            & (promises.prepare_epoch != markers.epoch[number])
+            & (promises.outcome == markers.type[number])
+            & (promises.prepare_ms <= ms)
+            & (promises.complete_ms >= ms)
+        )
+        if len(holds) == 1:
+            found[number] = holds[0]
+
+
+def _first_markers(found: Longs, promise_count: int) -> tuple[Longs, Longs]:
+    first = np.full(promise_count, -1, np.int64)
+    counts = np.zeros(promise_count, np.int64)
+    has = np.flatnonzero(found >= 0)
+    np.add.at(counts, found[has], 1)
+    first[found[has][::-1]] = has[::-1]
+    return first, counts

@@ -1,0 +1,77 @@
+"""How far each file was read: what may be concluded from something that is not there.
+
+An absence counts only where the file that would hold it was read to a point provably later than the event. Every rule
+that accuses by absence asks the tuples of this module.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NEVER = -(2**62)
+"""A time before every event: history is complete."""
+ALWAYS = 2**62
+"""A time after every event: nothing can have followed, the broker was stopped."""
+
+
+class Tolerances(NamedTuple):
+    """Configured patience, in ms (`conf/audit.yaml`)."""
+
+    marker_grace_ms: int = 30_000
+    clock_skew_ms: int = 1_000
+    transaction_max_timeout_ms: int = 900_000
+    late_buffer_ms: int = 300_000
+    abort_scan_ms: int = 10_000
+    copy_started_ms: int | None = None
+    as_of_ms: int | None = None
+
+    @property
+    def patience_ms(self) -> int:
+        """Grace plus clock skew: how much later a file has to reach before an absence in it counts."""
+        return self.marker_grace_ms + self.clock_skew_ms
+
+
+class CoordinatorCoverage(NamedTuple):
+    """One partition of `__transaction_state` (or all of them together, for an unknown owner).
+
+    Attributes:
+        read_until_ms: Latest broker-stamped time in it; `ALWAYS` for a copy of one instant.
+        frontier_ms: Time from which its history is complete; `NEVER` when complete from offset 0.
+        newest_ms: Newest record by coordinator epoch: how long that coordinator was provably alive.
+        is_read: The partition (all partitions) was copied, the newest replica of it.
+        max_leader_epoch: Newest coordinator epoch seen.
+    """
+
+    read_until_ms: int
+    frontier_ms: int
+    newest_ms: dict[int, int]
+    is_read: bool
+    max_leader_epoch: int = 0
+
+
+class PartitionCoverage(NamedTuple):
+    """The replica that stands for a data partition.
+
+    Attributes:
+        history_start_offset: Below it history was cut by retention, cleaning or damage: context only.
+        read_until_ms: Latest broker-stamped time in it; `ALWAYS` for a copy of one instant.
+        is_one_instant: Every broker of the copy was stopped cleanly before it was taken.
+        is_copied: A replica of the partition is in the copy at all.
+    """
+
+    history_start_offset: int
+    read_until_ms: int
+    is_one_instant: bool
+    is_copied: bool = True
+
+
+NOT_COPIED = PartitionCoverage(0, NEVER, False, False)
+NO_COORDINATOR = CoordinatorCoverage(NEVER, ALWAYS, {}, False)
+
+
+def alive_ms(coverage: CoordinatorCoverage, leader_epoch: int | None) -> int | None:
+    """Newest record of the same coordinator epoch or a later one: until then the coordinator was provably alive."""
+    if leader_epoch is None:
+        return None
+    times = [ms for epoch, ms in coverage.newest_ms.items() if epoch == leader_epoch]
+    return max(times, default=None)
