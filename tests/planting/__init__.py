@@ -1,0 +1,1 @@
+"""Editing of copied recordings: the mechanics behind `tests/plant.py`."""
