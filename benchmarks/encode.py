@@ -79,8 +79,9 @@ def merge(layouts: list[Rows], which: NDArray[np.int64]) -> tuple[bytes, NDArray
     return out.tobytes(), np.cumsum(sizes) - sizes
 
 
-def data_log(events: plan.PartitionEvents, value_bytes: int,
-             rng: np.random.Generator) -> tuple[bytes, NDArray[np.int64]]:
+def data_log(
+    events: plan.PartitionEvents, value_bytes: int, rng: np.random.Generator
+) -> tuple[bytes, NDArray[np.int64]]:
     """Return a data partition's segment and the batches' positions."""
     is_data = events.kind == plan.DATA
     value = rng.integers(97, 123, value_bytes, dtype=np.uint8).tobytes()
@@ -139,7 +140,7 @@ def producer_snapshot(events: plan.PartitionEvents) -> bytes:
 
 
 def aborted_index(events: plan.PartitionEvents) -> bytes:
-    """Return the `.txnindex`: every ABORT that closed a run of data, with its last stable offset."""
+    """Return the `.txnindex`: each ABORT that closed a run of data, with its last stable offset."""
     starts: dict[int, int] = {}
     entries = []
     for row, (kind, pid, outcome) in enumerate(
@@ -153,8 +154,9 @@ def aborted_index(events: plan.PartitionEvents) -> bytes:
     return log_layout.txn_index(entries)
 
 
-def coordinator_log(txns: plan.Transactions, owners: NDArray[np.int64], size: plan.Size) -> tuple[
-        bytes, NDArray[np.int64], NDArray[np.int64]]:
+def coordinator_log(
+    txns: plan.Transactions, owners: NDArray[np.int64], size: plan.Size
+) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
     """Return a `__transaction_state` segment, the batches' positions and times."""
     mine = np.flatnonzero(np.isin(txns.owner, owners))
     first = mine[txns.number[mine] == 0]
@@ -178,9 +180,14 @@ def coordinator_log(txns: plan.Transactions, owners: NDArray[np.int64], size: pl
     return log, positions, times
 
 
-def _coordinator_rows(txns: plan.Transactions, rows: NDArray[np.int64],
-                      updates: NDArray[np.int64], times: NDArray[np.int64], layout: int,
-                      size: plan.Size) -> Rows:
+def _coordinator_rows(
+    txns: plan.Transactions,
+    rows: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    times: NDArray[np.int64],
+    layout: int,
+    size: plan.Size,
+) -> Rows:
     step, tag = (layout, None) if layout < 5 else (layout - 4, 2)
     pid, update, start = b"PPPPPPPP", b"UUUUUUUU", b"SSSSSSSS"
     numbers = [struct.unpack(">q", text)[0] for text in (pid, update, start)]

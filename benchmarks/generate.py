@@ -66,8 +66,13 @@ def write_cluster(root: Path, size: plan.Size, *, seed: int, faults: int = 0) ->
 
 
 def write_partition(
-    log_dir: log_layout.LogDir, topic: str, partition: int, log: bytes,
-    positions: encode.NDArray[np.int64], times: encode.NDArray[np.int64], files: dict[str, bytes],
+    log_dir: log_layout.LogDir,
+    topic: str,
+    partition: int,
+    log: bytes,
+    positions: encode.NDArray[np.int64],
+    times: encode.NDArray[np.int64],
+    files: dict[str, bytes],
 ) -> None:
     """Write one partition as one segment from offset 0 with its sidecars.
 

@@ -93,7 +93,10 @@ def print_files(
     name, seconds = main_class(jar_folder), {}
     for file in files:
         topic = file.parent.name.rpartition("-")[0]
-        decoder = {COORDINATOR_TOPIC: "--transaction-log-decoder", OFFSETS_TOPIC: "--offsets-decoder"}
+        decoder = {
+            COORDINATOR_TOPIC: "--transaction-log-decoder",
+            OFFSETS_TOPIC: "--offsets-decoder",
+        }
         extra = [decoder[topic]] if topic in decoder and not headers_only else []
         command = ["java", "-Xmx256m", "-cp", f"{jar_folder}/*", name, "--files", str(file), *extra]
         started = time.monotonic()

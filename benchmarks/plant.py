@@ -12,7 +12,9 @@ Expected = dict[str, object]
 
 
 def plant(
-    events: dict[tuple[str, int], plan.PartitionEvents], txns: plan.Transactions, count: int,
+    events: dict[tuple[str, int], plan.PartitionEvents],
+    txns: plan.Transactions,
+    count: int,
     rng: np.random.Generator,
 ) -> list[Expected]:
     """Change the events in place, one transactional id a fault.

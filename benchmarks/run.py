@@ -72,8 +72,10 @@ def audit(cluster: Path, options: list[str]) -> dict[str, float]:
 
 
 def _ratio(ours: float, theirs: float) -> str:
-    return f"{ours:7.2f} s   peer {theirs:7.2f} s   ours/peer {ours / theirs:5.2f}   " \
-           f"peer/ours {theirs / ours:5.2f}"
+    return (
+        f"{ours:7.2f} s   peer {theirs:7.2f} s   ours/peer {ours / theirs:5.2f}   "
+        f"peer/ours {theirs / ours:5.2f}"
+    )
 
 
 def main() -> None:

@@ -221,7 +221,9 @@ def txn_value(
         0: (">q", previous_producer_id), 1: (">q", next_producer_id),
         2: (">h", client_transaction_version), 3: (">h", next_producer_epoch),
     }  # fmt: skip
-    fields = {t: struct.pack(form, value) for t, (form, value) in named.items() if value is not None}
+    fields = {
+        t: struct.pack(form, value) for t, (form, value) in named.items() if value is not None
+    }
     return out + times + tags({**fields, **(unknown_tags or {})})
 
 
@@ -272,8 +274,14 @@ def group_key(group_id: str, record_type: int = 2, second: str | None = None) ->
     return struct.pack(">h", record_type) + string(group_id) + (string(second) if second else b"")
 
 
-def legacy_message(offset: int, value: bytes = b"v", *, magic: int = 1, key: bytes | None = None,
-                   timestamp_ms: int = NOW_MS) -> bytes:
+def legacy_message(
+    offset: int,
+    value: bytes = b"v",
+    *,
+    magic: int = 1,
+    key: bytes | None = None,
+    timestamp_ms: int = NOW_MS,
+) -> bytes:
     """Return one uncompressed message of format 0 or 1 (`LegacyRecord`), CRC-32 included."""
     import zlib
 

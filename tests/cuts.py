@@ -1,8 +1,8 @@
 """Cut copies of recordings: as if somebody had copied the log directories while brokers ran.
 
-`cut` copies a recording's logs without the clean-shutdown file and ends every `.log` at its own moment;
-sidecars are then older, newer or gone, checkpoints may be older. `several` lays many cuts side by side
-into one tree (`cut-000/broker-1`, `cut-001/broker-1`...), which an audit has to keep apart.
+`cut` copies a recording's logs without the clean-shutdown file and ends every `.log` at its own
+moment; sidecars are then older, newer or gone, checkpoints may be older. `several` lays many cuts
+side by side into one tree (`cut-000/broker-1`, `cut-001/broker-1`...); an audit keeps them apart.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class How:
     Attributes:
         by_time: each file ends at a moment of its broker's clock; else at any byte, torn.
         spread: how far apart the files' moments lie, as a share of the recording's duration.
-        latest: the first moment lies in the last part of this share (0.2: a late cut).
+        latest: the moments lie around one in the last part of this share (0.2: a late cut).
         old_checkpoints: share of cuts whose checkpoint files are older than the data.
         without: partition directories to leave out, e.g. `__transaction_state-2`.
         without_brokers: broker directories to leave out, e.g. `broker-3`.
@@ -97,7 +97,7 @@ def cut(source: Path, target: Path, seed: int, how: How | None = None) -> Path:
             if folder.name in how.without:
                 shutil.rmtree(folder)
             elif not folder.name.startswith(UNCUT):
-                moment = start + rng.random() * how.spread * span
+                moment = start + (rng.random() - 0.5) * how.spread * span
                 _cut_partition(folder, moment if how.by_time else None, rng)
                 _rearrange(folder, how, rng)
         if is_old:
@@ -123,6 +123,8 @@ def _cut_partition(folder: Path, moment: float | None, rng: random.Random) -> No
             rows = split(log.read_bytes())
             times = [max(now, time) for time in broker_times(rows)]
             inside = sum(time <= moment for time in times)
+            if not any(times):  # nothing there says when it was written
+                inside = rng.randint(0, len(rows))
             keep += sum(len(row.data) for row in rows[:inside])
             now = times[-1] if times else now
             if inside < len(rows):

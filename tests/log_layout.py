@@ -32,15 +32,17 @@ def txn_index(entries: Iterable[tuple[int, int, int, int]], version: int = 0) ->
     return b"".join(struct.pack(">hqqqq", version, *entry) for entry in entries)
 
 
-def offset_index(entries: Iterable[tuple[int, int]], base_offset: int = 0,
-                 zero_bytes: int = 0) -> bytes:
+def offset_index(
+    entries: Iterable[tuple[int, int]], base_offset: int = 0, zero_bytes: int = 0
+) -> bytes:
     """Return an `.index` of (offset, position in bytes), with a preallocated zero tail."""
     rows = [struct.pack(">ii", offset - base_offset, position) for offset, position in entries]
     return b"".join(rows) + bytes(zero_bytes)
 
 
-def time_index(entries: Iterable[tuple[int, int]], base_offset: int = 0,
-               zero_bytes: int = 0) -> bytes:
+def time_index(
+    entries: Iterable[tuple[int, int]], base_offset: int = 0, zero_bytes: int = 0
+) -> bytes:
     """Return a `.timeindex` of (timestamp ms, offset), with a preallocated zero tail."""
     rows = [struct.pack(">qi", time, offset - base_offset) for time, offset in entries]
     return b"".join(rows) + bytes(zero_bytes)
@@ -106,8 +108,14 @@ class LogDir:
             (path / "partition.metadata").write_bytes(partition_metadata(topic))
         return path
 
-    def segment(self, topic: str, partition: int, batches: Iterable[bytes], *,
-                base_offset: int | None = None) -> Path:
+    def segment(
+        self,
+        topic: str,
+        partition: int,
+        batches: Iterable[bytes],
+        *,
+        base_offset: int | None = None,
+    ) -> Path:
         """Write one segment from whole batches; its name is the first batch's base offset.
 
         The log end and `leader-epoch-checkpoint` are kept for `finish`.
@@ -119,7 +127,9 @@ class LogDir:
         log.write_bytes(b"".join(rows))
         end = self.log_ends.get((topic, partition), 0)
         for row in rows:
-            end = max(end, struct.unpack_from(">q", row)[0] + struct.unpack_from(">i", row, 23)[0] + 1)
+            end = max(
+                end, struct.unpack_from(">q", row)[0] + struct.unpack_from(">i", row, 23)[0] + 1
+            )
         self.log_ends[topic, partition] = end
         self._add_leader_epochs(path, rows)
         return log
@@ -135,15 +145,17 @@ class LogDir:
                 entries.append((epoch, struct.unpack_from(">q", row)[0]))
         file.write_bytes(leader_epoch_checkpoint(entries))
 
-    def sidecar(self, topic: str, partition: int, base_offset: int, suffix: str,
-                data: bytes) -> Path:
+    def sidecar(
+        self, topic: str, partition: int, base_offset: int, suffix: str, data: bytes
+    ) -> Path:
         """Write one sidecar of a segment, e.g. suffix `snapshot`."""
         file = self.partition(topic, partition) / segment_name(base_offset, suffix)
         file.write_bytes(data)
         return file
 
-    def finish(self, *, clean: bool = True,
-               high_watermarks: Mapping[tuple[str, int], int] | None = None) -> Path:
+    def finish(
+        self, *, clean: bool = True, high_watermarks: Mapping[tuple[str, int], int] | None = None
+    ) -> Path:
         """Write the checkpoint files and, for a clean stop, `.kafka_cleanshutdown`.
 
         Args:

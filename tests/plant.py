@@ -1,8 +1,8 @@
 """Plants one fault into a copy of a real recording; the untouched recording is its twin.
 
-`plant("torn", source, target)` copies a recording's `logs` folder, edits it by one row (CRC, offsets and
-sidecars put right) and says what an audit has to find. `PLANTS` names every fault, and the recording
-that offers a place for it. The mechanics are in `tests/planting`.
+`plant("torn", source, target)` copies a recording's `logs` folder, edits it by one row (CRC,
+offsets and sidecars put right) and says what an audit has to find. `PLANTS` names every fault, and
+the recording that offers a place for it. The mechanics are in `tests/planting`.
 """
 
 from __future__ import annotations

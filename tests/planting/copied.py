@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests import builders, log_layout
-from tests.property.broker_model import Entry
 from tests.property.model_output import producer_state
+from tests.property.model_types import Entry
 
 FIELDS = {
     "base_offset": (0, ">q"), "leader_epoch": (12, ">i"), "attributes": (21, ">h"),
@@ -96,8 +96,9 @@ class Row:
         )  # fmt: skip
         return replace(self, data=data)
 
-    def marked(self, outcome: int, *, epoch: int | None = None,
-               coordinator_epoch: int | None = None) -> Row:
+    def marked(
+        self, outcome: int, *, epoch: int | None = None, coordinator_epoch: int | None = None
+    ) -> Row:
         """Return a marker of this batch's producer at its place and time."""
         known = self.coordinator_epoch if coordinator_epoch is None else coordinator_epoch
         data = builders.marker(
@@ -197,8 +198,15 @@ class CopiedLogs:
             self.set_checkpoint(checkpoint, topic, partition, old_end, end, broker)
         return out
 
-    def set_checkpoint(self, checkpoint: str, topic: str, partition: int, old: int | None,
-                       new: int, broker: int = 0) -> None:
+    def set_checkpoint(
+        self,
+        checkpoint: str,
+        topic: str,
+        partition: int,
+        old: int | None,
+        new: int,
+        broker: int = 0,
+    ) -> None:
         """Change a partition's line in a checkpoint file where it says `old` (None: add it)."""
         file = self.brokers[broker] / checkpoint
         lines = file.read_text().splitlines()[2:]

@@ -9,7 +9,7 @@ from tests import builders
 from tests.planting.copied import CopiedLogs, Row
 from tests.planting.expected import Planted, planted
 from tests.planting.in_data import LATE_MS, middle_run, user_runs
-from tests.planting.transactions import COMPLETE, PREPARE, TOPIC, Coordinator, State, home, runs
+from tests.planting.transactions import PREPARE, TOPIC, Coordinator, State, home, runs
 
 OFFSETS = "__consumer_offsets"
 
@@ -125,7 +125,9 @@ def double_epoch_bump(logs: CopiedLogs) -> Planted:
             continue
         for state in states:
             if state.state != builders.ONGOING:
-                ended = builders.PREPARE_ABORT if state.state in PREPARE else builders.COMPLETE_ABORT
+                ended = (
+                    builders.PREPARE_ABORT if state.state in PREPARE else builders.COMPLETE_ABORT
+                )
                 coordinator.change(state, epoch=state.epoch + 1, state=ended)
         coordinator.save()
         for name in listed:
@@ -199,7 +201,8 @@ def mixed(logs: CopiedLogs) -> Planted:
     middle = rows[commits[len(commits) // 2]]
     at = commits[len(commits) // 2] + 2
     plain = Row(middle.with_record(*middle.record()).set(
-        producer_id=-1, epoch=-1, sequence=-1, attributes=0).at(rows[at - 1].time_ms).data)  # fmt: skip
+        producer_id=-1, epoch=-1, sequence=-1, attributes=0
+    ).at(rows[at - 1].time_ms).data)  # fmt: skip
     rows.insert(at, plain)
     logs.save(OFFSETS, partition, rows)
     return _of_group("committed_offset", "mixed", middle, severity="info")

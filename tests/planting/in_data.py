@@ -40,7 +40,9 @@ def middle_run(logs: CopiedLogs, *, least: int = 1, records: int = 1) -> tuple[R
         place = (run.topic, run.partition)
         if place != (before.topic, before.partition) or place != (after.topic, after.partition):
             continue
-        mine = [r for r in every if (r.topic, r.partition, r.producer_id) == (*place, run.producer_id)]
+        mine = [
+            r for r in every if (r.topic, r.partition, r.producer_id) == (*place, run.producer_id)
+        ]
         rows = logs.rows(*place)
         if (mine[0] != run != mine[-1] and len(run.data) >= least
                 and rows[run.data[-1]].records >= records):  # fmt: skip
@@ -49,7 +51,12 @@ def middle_run(logs: CopiedLogs, *, least: int = 1, records: int = 1) -> tuple[R
 
 
 def _where(run: Run, **fields: object) -> dict[str, object]:
-    return {"topic": run.topic, "partition": run.partition, "producer_id": run.producer_id, **fields}
+    return {
+        "topic": run.topic,
+        "partition": run.partition,
+        "producer_id": run.producer_id,
+        **fields,
+    }
 
 
 def orphan_producer(logs: CopiedLogs) -> Planted:
@@ -156,8 +163,8 @@ def snapshot_only(logs: CopiedLogs) -> Planted:
         start = int(segments[1].stem)
         for file in folder.glob(f"{segments[0].stem}.*"):
             file.unlink()
-        ghost = (UNKNOWN_PRODUCER_ID, 0, 0, start - 2, 0, logs.rows(topic, partition)[0].base_ms, -1,
-                 start - 2)  # fmt: skip
+        kept = logs.rows(topic, partition)[0]
+        ghost = (UNKNOWN_PRODUCER_ID, 0, 0, start - 2, 0, kept.base_ms, -1, start - 2)
         for file in folder.glob("*.snapshot"):
             data = file.read_bytes()
             size = log_layout.SNAPSHOT_ENTRY.size
@@ -165,7 +172,7 @@ def snapshot_only(logs: CopiedLogs) -> Planted:
                     for at in range(10, len(data), size)]  # fmt: skip
             file.write_bytes(log_layout.snapshot([*rows, ghost]))
         logs.set_checkpoint("log-start-offset-checkpoint", topic, partition, None, start)
-        epochs = log_layout.leader_epoch_checkpoint([(logs.rows(topic, partition)[0].leader_epoch, start)])
+        epochs = log_layout.leader_epoch_checkpoint([(kept.leader_epoch, start)])
         (folder / "leader-epoch-checkpoint").write_bytes(epochs)
         return planted("hanging_transaction", "snapshot_only", topic=topic, partition=partition,
                        producer_id=UNKNOWN_PRODUCER_ID)  # fmt: skip
@@ -237,7 +244,9 @@ def _start_again(coordinator: Coordinator, states: list[State]) -> None:
     first = states[0]
     for state in states:
         coordinator.change(state, epoch=state.epoch + 1)
-    empty = replace(first, epoch=first.epoch + 1, state=builders.EMPTY, partitions=None, start_ms=-1)
+    empty = replace(
+        first, epoch=first.epoch + 1, state=builders.EMPTY, partitions=None, start_ms=-1
+    )
     coordinator.insert(first.partition, first.index, first.transactional_id, empty.value(),
                        first.time_ms)  # fmt: skip
     coordinator.save()

@@ -11,6 +11,7 @@ from tests.planting.expected import Planted, planted
 
 def _segmented(logs: CopiedLogs) -> tuple[str, int, list[Path]]:
     """Return a user partition of several segments, the most first."""
+
     def segments(name: tuple[str, int]) -> list[Path]:
         return sorted(logs.folder(*name).glob("*.log"))
 
@@ -27,7 +28,9 @@ def _middle(file: Path) -> tuple[list[Row], int, int]:
     return rows, index, sum(len(row.data) for row in rows[:index])
 
 
-def _damage(name: str | list[str], topic: str, partition: int, *may: str, **fields: object) -> Planted:
+def _damage(
+    name: str | list[str], topic: str, partition: int, *may: str, **fields: object
+) -> Planted:
     return planted("damaged_log", name, *may, topic=topic, partition=partition, **fields)
 
 
@@ -111,8 +114,13 @@ def same_offset_other_bytes(logs: CopiedLogs) -> Planted:
     changed[-2] ^= 1
     data[at : at + size] = builders.with_crc(changed)
     file.write_bytes(data)
-    return planted("replica_divergence", "same_offset_other_bytes", topic=topic, partition=partition,
-                   first_offset=rows[index].base_offset)  # fmt: skip
+    return planted(
+        "replica_divergence",
+        "same_offset_other_bytes",
+        topic=topic,
+        partition=partition,
+        first_offset=rows[index].base_offset,
+    )
 
 
 def lost_tail(logs: CopiedLogs) -> Planted:
@@ -127,4 +135,3 @@ def lost_tail(logs: CopiedLogs) -> Planted:
     return planted("replica_divergence", "lost_tail", "replica_divergence", "marker_audit",
                    "hanging_transaction", "sequence_gap", topic=topic, partition=partition,
                    first_offset=first_lost)  # fmt: skip
-

@@ -108,13 +108,15 @@ class Coordinator:
         row = self.rows[old.partition][old.index]
         self.rows[old.partition][old.index] = row.with_record(row.record()[0], changed.value())
 
-    def insert(self, partition: int, index: int, transactional_id: str, value: bytes,
-               time_ms: int) -> None:
-        """Insert a record before the one at `index`; earlier `State`s of this partition go stale."""
+    def insert(
+        self, partition: int, index: int, transactional_id: str, value: bytes, time_ms: int
+    ) -> None:
+        """Insert a record before the one at `index`; the partition's `State`s go stale."""
         rows = self.rows[partition]
         near = rows[min(index, len(rows) - 1)]
         row = Row(builders.txn_entry(
-            0, transactional_id, value, timestamp_ms=time_ms, partition_leader_epoch=near.leader_epoch,
+            0, transactional_id, value, timestamp_ms=time_ms,
+            partition_leader_epoch=near.leader_epoch,
         ))  # fmt: skip
         rows.insert(index, row)
 
@@ -138,7 +140,9 @@ class Coordinator:
     def name(self, prefix: str, partition: int) -> str:
         """Return an id that belongs into the partition."""
         count = self.partition_count()
-        return next(f"{prefix}-{n}" for n in range(999) if home(f"{prefix}-{n}", count) == partition)
+        return next(
+            f"{prefix}-{n}" for n in range(999) if home(f"{prefix}-{n}", count) == partition
+        )
 
     def tick_all(self, after_ms: int) -> None:
         """Let every partition of the coordinator live on."""

@@ -6,13 +6,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from tests import builders
-from tests.property.broker_model import (
+from tests.property.broker_model import Model
+from tests.property.model_types import (
     CONCURRENT,
     FENCED,
     INVALID_STATE,
     OFFSETS_TOPIC,
     OK,
-    Model,
     TopicPartition,
 )
 
@@ -56,8 +56,15 @@ class Session:
             self.epoch, self.sequences = epoch, {}
 
 
-def transactional(model: Model, owner: str, *, version: int, transactions: int,
-                  habits: Habits | None = None, event_time: bool = False) -> Iterator[int]:
+def transactional(
+    model: Model,
+    owner: str,
+    *,
+    version: int,
+    transactions: int,
+    habits: Habits | None = None,
+    event_time: bool = False,
+) -> Iterator[int]:
     """A transactional application: `transactions` rounds over several lives.
 
     Args:
@@ -70,7 +77,9 @@ def transactional(model: Model, owner: str, *, version: int, transactions: int,
     while done < transactions:
         error, producer_id, epoch = CONCURRENT, -1, -1
         while error == CONCURRENT:
-            error, producer_id, epoch = model.init_producer(owner, version=version, timeout_ms=timeout)
+            error, producer_id, epoch = model.init_producer(
+                owner, version=version, timeout_ms=timeout
+            )
             yield rng.randint(5, 40)
         session = Session(owner, version, producer_id, epoch)
         alive = True
@@ -83,8 +92,9 @@ def transactional(model: Model, owner: str, *, version: int, transactions: int,
         yield rng.randint(1, 3_000)
 
 
-def _transaction(model: Model, session: Session, habits: Habits, event_time: bool,
-                 position: int, timeout_ms: int) -> Steps:
+def _transaction(
+    model: Model, session: Session, habits: Habits, event_time: bool, position: int, timeout_ms: int
+) -> Steps:
     rng = model.rng
     names = sorted(name for name in model.partitions if not name[0].startswith("__"))
     chosen = rng.sample(names, k=rng.randint(1, min(3, len(names))))
@@ -132,8 +142,9 @@ def _add(model: Model, session: Session, name: TopicPartition) -> Steps:
             return error
 
 
-def _send(model: Model, session: Session, name: TopicPartition, habits: Habits,
-          event_time: bool) -> Steps:
+def _send(
+    model: Model, session: Session, name: TopicPartition, habits: Habits, event_time: bool
+) -> Steps:
     rng = model.rng
     count = rng.randint(1, 4)
     sequence = session.sequences.get(name, 0)
@@ -192,12 +203,20 @@ def elections(model: Model, count: int) -> Iterator[int]:
         model.elect(model.rng.choice(internal if model.rng.random() < 0.6 else names))
 
 
-def life(seed: int, *, version: int | None = None, brokers: int | None = None,
-         transactions: int = 12, duration_ms: int = 120_000) -> Model:
+def life(
+    seed: int,
+    *,
+    version: int | None = None,
+    brokers: int | None = None,
+    transactions: int = 12,
+    duration_ms: int = 120_000,
+) -> Model:
     """Return a cluster after a rough but correct life; the seed decides all that is not given."""
     pick = Model(seed).rng
     version = pick.choice([0, 1, 2]) if version is None else version
-    model = Model(seed, version=version, brokers=pick.choice([1, 1, 2, 3]) if brokers is None else brokers)
+    model = Model(
+        seed, version=version, brokers=pick.choice([1, 1, 2, 3]) if brokers is None else brokers
+    )
     for number in range(model.rng.randint(2, 6)):
         client = version if model.rng.random() < 0.7 else min(version, 1)
         steps = transactional(

@@ -6,32 +6,15 @@ life offers no place for it.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from tests import builders
-from tests.property.broker_model import TXN_TOPIC, Entry, Model, Partition
-
-AFTERMATH = [{"code": "lso_pinned"}, {"code": "slow_transaction"}]
-
-
-@dataclass(frozen=True)
-class Expected:
-    """`must`: one finding with these fields (a list means any of); `may`: what may come along."""
-
-    must: dict[str, object]
-    may: list[dict[str, object]] = field(default_factory=lambda: list(AFTERMATH))
-
+from tests.property import model_coordinator_faults as coordinator
+from tests.property.broker_model import Model
+from tests.property.model_expected import Expected, expect
+from tests.property.model_types import Partition
 
 Fault = Callable[[Model], Expected | None]
-
-
-def _expect(code: str, name: str | list[str], partition: Partition, *may: dict[str, object],
-            **fields: object) -> Expected:
-    topic, number = partition.name
-    must = {"code": code, "class": name, "topic": topic, "partition": number, **fields}
-    return Expected(must, [*AFTERMATH, *may])
 
 
 def _data_partitions(model: Model) -> list[Partition]:
@@ -58,8 +41,9 @@ def _closed_runs(partition: Partition) -> list[tuple[list[int], int]]:
     return runs
 
 
-def _pick(model: Model, wanted: Callable[[Partition, list[int], int], bool]
-          ) -> tuple[Partition, list[int], int] | None:
+def _pick(
+    model: Model, wanted: Callable[[Partition, list[int], int], bool]
+) -> tuple[Partition, list[int], int] | None:
     found = [
         (part, data, end)
         for part in _data_partitions(model)
@@ -84,7 +68,7 @@ def drop_last_marker(model: Model) -> Expected | None:
     first = _offset(part, data[0])
     pid = part.entries[end].producer_id
     del part.entries[end]
-    return _expect(
+    return expect(
         "hanging_transaction", ["not_in_transaction", "epoch_mismatch"], part,
         {"code": "marker_audit", "class": "missing"}, first_offset=first, producer_id=pid,
     )  # fmt: skip
@@ -98,7 +82,7 @@ def flip_marker(model: Model) -> Expected | None:
     part, _, end = place
     entry = part.entries[end]
     part.entries[end] = entry._replace(outcome=1 - entry.outcome)
-    return _expect("marker_audit", ["torn", "wrong_outcome"], part, producer_id=entry.producer_id)
+    return expect("marker_audit", ["torn", "wrong_outcome"], part, producer_id=entry.producer_id)
 
 
 def repeat_batch(model: Model) -> Expected | None:
@@ -108,7 +92,7 @@ def repeat_batch(model: Model) -> Expected | None:
         return None
     part, data, _ = place
     part.entries.insert(data[-1] + 1, part.entries[data[-1]])
-    return _expect("duplicate_batch", "exact", part,
+    return expect("duplicate_batch", "exact", part,
                    producer_id=part.entries[data[-1]].producer_id)  # fmt: skip
 
 
@@ -121,7 +105,7 @@ def overlap_batch(model: Model) -> Expected | None:
     entry = part.entries[data[-1]]
     again = entry._replace(sequence=entry.sequence + 1, count=entry.count - 1)
     part.entries.insert(data[-1] + 1, again)
-    return _expect("duplicate_batch", "overlap", part, producer_id=entry.producer_id)
+    return expect("duplicate_batch", "overlap", part, producer_id=entry.producer_id)
 
 
 def lose_batch(model: Model) -> Expected | None:
@@ -132,7 +116,7 @@ def lose_batch(model: Model) -> Expected | None:
     part, data, _ = place
     pid = part.entries[data[1]].producer_id
     del part.entries[data[1]]
-    return _expect("sequence_gap", "lost", part, producer_id=pid)
+    return expect("sequence_gap", "lost", part, producer_id=pid)
 
 
 def lower_epoch(model: Model) -> Expected | None:
@@ -143,7 +127,7 @@ def lower_epoch(model: Model) -> Expected | None:
     part, data, _ = place
     entry = part.entries[data[-1]]
     part.entries.insert(data[-1] + 1, entry._replace(epoch=entry.epoch - 1, sequence=900, count=1))
-    return _expect(
+    return expect(
         "zombie_write", "epoch_regressed", part, {"code": "sequence_gap"},
         {"code": "zombie_write", "class": "after_fence"}, producer_id=entry.producer_id,
     )  # fmt: skip
@@ -157,13 +141,15 @@ def orphan(model: Model) -> Expected | None:
     part, data, _ = place
     entry = part.entries[data[-1]]._replace(producer_id=77_777, epoch=0, sequence=0)
     part.entries.insert(data[-1] + 1, entry)
-    return _expect("hanging_transaction", "orphan_producer", part, producer_id=77_777,
+    return expect("hanging_transaction", "orphan_producer", part, producer_id=77_777,
                    first_offset=_offset(part, data[-1] + 1))  # fmt: skip
 
 
 def late_write(model: Model) -> Expected | None:
     """A batch arrives after its transaction's marker and opens a run nobody will close."""
-    place = _pick(model, lambda p, d, e: _is_last(p, e) and p.entries[e].true_ms < model.now - 60_000)
+    place = _pick(
+        model, lambda p, d, e: _is_last(p, e) and p.entries[e].true_ms < model.now - 60_000
+    )
     if place is None:
         return None
     part, data, end = place
@@ -174,7 +160,7 @@ def late_write(model: Model) -> Expected | None:
         true_ms=marker.true_ms, leader_epoch=marker.leader_epoch,
     )  # fmt: skip
     part.entries.insert(end + 1, late)
-    return _expect(
+    return expect(
         "hanging_transaction", ["not_in_transaction", "epoch_mismatch"], part,
         {"code": "write_outside_transaction"}, {"code": "zombie_write", "class": "after_fence"},
         producer_id=entry.producer_id, first_offset=_offset(part, end + 1),
@@ -208,139 +194,21 @@ def _lonely_marker(model: Model, outcome: int) -> tuple[Partition, int] | None:
 def unexpected_commit(model: Model) -> Expected | None:
     """A COMMIT marker of which the coordinator knows nothing."""
     place = _lonely_marker(model, builders.COMMIT)
-    return place and _expect("marker_audit", "unexpected", place[0])
+    return place and expect("marker_audit", "unexpected", place[0])
 
 
 def manual_abort(model: Model) -> Expected | None:
     """An ABORT marker of an operator: information, no fault."""
     place = _lonely_marker(model, builders.ABORT)
-    return place and _expect("manual_abort", ["manual_abort", "aborted_by_operator", None], place[0])
-
-
-# -- the coordinator's records --------------------------------------------------------------------
-
-VALUE_FIELDS = {"producer_id": (2, ">q"), "epoch": (10, ">h"), "timeout_ms": (12, ">i"), "state": (16, ">b")}
-
-
-def patch_value(value: bytes, **fields: int) -> bytes:
-    """Return a TransactionLogValue (v0 or v1) with numbers before the partitions changed."""
-    out = bytearray(value)
-    for name, number in fields.items():
-        at, form = VALUE_FIELDS[name]
-        struct.pack_into(form, out, at, number)
-    return bytes(out)
-
-
-def _coordinator_row(model: Model, *states: int, old_ms: int = 0) -> tuple[Partition, int] | None:
-    found = [
-        (part, row)
-        for name, part in sorted(model.partitions.items())
-        if name[0] == TXN_TOPIC
-        for row, entry in enumerate(part.entries)
-        if entry.state in states and entry.true_ms < model.now - old_ms
-    ]
-    return model.rng.choice(found) if found else None
-
-
-def _change(model: Model, name: str | list[str], of: int, **fields: int) -> Expected | None:
-    place = _coordinator_row(model, of)
-    if place is None:
-        return None
-    part, row = place
-    entry = part.entries[row]
-    changed = patch_value(entry.value or b"", **fields)
-    part.entries[row] = entry._replace(value=changed)
-    return _expect(
-        "coordinator_state", name, part, {"code": "coordinator_state", "class": "illegal_transition"},
-        transactional_id=entry.transactional_id,
-    )  # fmt: skip
-
-
-def skip_prepare(model: Model) -> Expected | None:
-    """Ongoing becomes CompleteCommit without PrepareCommit."""
-    found = _coordinator_row(model, builders.PREPARE_COMMIT)
-    if found is None:
-        return None
-    part, row = found
-    owner = part.entries[row].transactional_id
-    rows = [r for r, e in enumerate(part.entries) if e.transactional_id == owner]
-    at = rows.index(row)
-    around = [part.entries[r].state for r in rows[at - 1 : at + 2]]
-    if around != [builders.ONGOING, builders.PREPARE_COMMIT, builders.COMPLETE_COMMIT]:
-        return None
-    del part.entries[row]
-    return _expect("coordinator_state", "illegal_transition", part, {"code": "marker_audit"},
-                   {"code": "write_outside_transaction"},
-                   {"code": "coordinator_state", "class": "epoch_rule"},
-                   transactional_id=owner)  # fmt: skip
-
-
-def dead_state(model: Model) -> Expected | None:
-    """A state that is never written."""
-    return _change(model, ["impossible_state_on_disk"], builders.EMPTY, state=builders.DEAD)
-
-
-def change_timeout(model: Model) -> Expected | None:
-    """The timeout changes inside a transaction."""
-    return _change(model, "timeout_changed", builders.PREPARE_COMMIT, timeout_ms=12_345)
-
-
-def share_producer_id(model: Model) -> Expected | None:
-    """Two transactional ids hold one producer id (KAFKA-15552)."""
-    place = _coordinator_row(model, builders.ONGOING)
-    if place is None:
-        return None
-    part, row = place
-    entry = part.entries[row]
-    name = next(f"twin-{n}" for n in range(99) if model.home(f"twin-{n}") == part.name[1])
-    value = builders.txn_value(builders.EMPTY, producer_id=entry.producer_id, partitions=None,
-                               last_update_ms=entry.time_ms)  # fmt: skip
-    twin = Entry(entry.true_ms, entry.time_ms, entry.leader_epoch, "txn", entry.producer_id, 0,
-                 key=builders.txn_key(name), value=value, transactional=False,
-                 transactional_id=name, state=builders.EMPTY)  # fmt: skip
-    part.entries.insert(row + 1, twin)
-    return Expected({"code": "coordinator_state", "class": "producer_id_shared"})
-
-
-def wrong_partition(model: Model) -> Expected | None:
-    """A record lies in a partition that its id does not hash to."""
-    place = _coordinator_row(model, builders.ONGOING)
-    if place is None:
-        return None
-    part, row = place
-    entry = part.entries[row]
-    name = next(f"lost-{n}" for n in range(99) if model.home(f"lost-{n}") != part.name[1])
-    value = builders.txn_value(builders.EMPTY, producer_id=66_666, partitions=None,
-                               last_update_ms=entry.time_ms)  # fmt: skip
-    part.entries.insert(row + 1, entry._replace(
-        producer_id=66_666, epoch=0, key=builders.txn_key(name), value=value,
-        transactional_id=name, state=builders.EMPTY,
-    ))  # fmt: skip
-    return _expect("coordinator_state", "wrong_partition", part, transactional_id=name)
-
-
-def drop_complete(model: Model) -> Expected | None:
-    """Every marker is there, Complete* never came, the coordinator goes on."""
-    last: dict[str, tuple[Partition, int]] = {}
-    for name, part in sorted(model.partitions.items()):
-        if name[0] == TXN_TOPIC:
-            last.update({e.transactional_id: (part, row) for row, e in enumerate(part.entries)})
-    done = (builders.COMPLETE_COMMIT, builders.COMPLETE_ABORT)
-    for owner, (part, row) in sorted(last.items()):
-        entry, end = part.entries[row], part.entries[-1]
-        if (entry.state in done and end.leader_epoch == entry.leader_epoch
-                and end.true_ms - entry.true_ms > 62_000):  # fmt: skip
-            del part.entries[row]
-            return _expect("coordinator_state", "prepare_with_all_markers", part,
-                           transactional_id=owner)  # fmt: skip
-    return None
+    return place and expect("manual_abort", ["manual_abort", "aborted_by_operator", None], place[0])
 
 
 FAULTS: dict[str, Fault] = {
     fault.__name__: fault
     for fault in (
         drop_last_marker, flip_marker, repeat_batch, overlap_batch, lose_batch, lower_epoch, orphan,
-        late_write, unexpected_commit, manual_abort, skip_prepare, dead_state, change_timeout,
-        share_producer_id, wrong_partition, drop_complete,
+        late_write, unexpected_commit, manual_abort, coordinator.skip_prepare,
+        coordinator.dead_state, coordinator.change_timeout,
+        coordinator.share_producer_id, coordinator.wrong_partition, coordinator.drop_complete,
     )
 }  # fmt: skip

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from pipeline.wire.batch import Batch, increment_sequence
 from tests import builders, log_layout
-from tests.property.broker_model import Entry, Model, TopicPartition
+from tests.property.broker_model import Model
+from tests.property.model_types import Entry, TopicPartition
 
 Place = tuple[int, TopicPartition]
 
@@ -95,7 +96,8 @@ def batches(model: Model, copy: Copy, place: Place) -> list[Batch]:
             last = increment_sequence(entry.sequence, entry.count - 1)
         out.append(Batch(
             position=position, size_bytes=len(data), base_offset=offset,
-            last_offset=offset + entry.count - 1, partition_leader_epoch=entry.leader_epoch, magic=2,
+            last_offset=offset + entry.count - 1,
+            partition_leader_epoch=entry.leader_epoch, magic=2,
             crc=crc, attributes=attributes, codec=attributes & 7, timestamp_type=0,
             is_transactional=bool(attributes & 16), is_control=is_marker, delete_horizon_ms=None,
             base_timestamp_ms=entry.time_ms, max_timestamp_ms=entry.time_ms,
@@ -115,14 +117,18 @@ def records(model: Model, copy: Copy, place: Place) -> list[tuple[int, bytes, by
     return [(offset, e.key, e.value) for offset, e in rows if e.key is not None]
 
 
-def producer_state(rows: list[tuple[int, Entry]]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+def producer_state(
+    rows: list[tuple[int, Entry]],
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Return snapshot entries at the end of `rows` and the `.txnindex` entries within."""
     state: dict[int, list[int]] = {}
     aborted: list[tuple[int, ...]] = []
     for offset, entry in rows:
         if entry.producer_id < 0 or entry.kind == "txn":
             continue
-        mine = state.setdefault(entry.producer_id, [entry.producer_id, entry.epoch, -1, -1, 0, -1, -1, -1])
+        mine = state.setdefault(
+            entry.producer_id, [entry.producer_id, entry.epoch, -1, -1, 0, -1, -1, -1]
+        )
         if mine[1] != entry.epoch:
             mine[1:5] = [entry.epoch, -1, -1, 0]
         mine[5] = entry.time_ms
@@ -171,8 +177,13 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
     return root
 
 
-def _write_segment(log_dir: log_layout.LogDir, name: TopicPartition,
-                   rows: list[tuple[int, Entry]], start: int, end: int) -> None:
+def _write_segment(
+    log_dir: log_layout.LogDir,
+    name: TopicPartition,
+    rows: list[tuple[int, Entry]],
+    start: int,
+    end: int,
+) -> None:
     part = rows[start:end]
     base = part[0][0] if part else 0
     log_dir.segment(*name, [encode(offset, entry) for offset, entry in part], base_offset=base)
@@ -184,8 +195,9 @@ def _write_segment(log_dir: log_layout.LogDir, name: TopicPartition,
         log_dir.sidecar(*name, base, "txnindex", log_layout.txn_index(aborted))
 
 
-def _tear(log_dir: log_layout.LogDir, name: TopicPartition, base: int, last: bytes,
-          rng: random.Random) -> None:
+def _tear(
+    log_dir: log_layout.LogDir, name: TopicPartition, base: int, last: bytes, rng: random.Random
+) -> None:
     file = log_dir.partition(*name) / log_layout.segment_name(base)
     with file.open("ab") as log:
         log.write(last[: rng.randint(1, len(last) - 1)])
