@@ -27,7 +27,7 @@ def snapshot(entries: Iterable[tuple[int, ...]], version: int = 1) -> bytes:
     return struct.pack(">hI", version, google_crc32c.value(body)) + body
 
 
-def txn_index(entries: Iterable[tuple[int, int, int, int]], version: int = 0) -> bytes:
+def txn_index(entries: Iterable[tuple[int, ...]], version: int = 0) -> bytes:
     """Return a `.txnindex`: (producer id, first offset, last offset, last stable offset) each."""
     return b"".join(struct.pack(">hqqqq", version, *entry) for entry in entries)
 
@@ -54,7 +54,7 @@ def offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
     return "\n".join(["0", str(len(lines)), *lines, ""]).encode()
 
 
-def leader_epoch_checkpoint(entries: Iterable[tuple[int, int]]) -> bytes:
+def leader_epoch_checkpoint(entries: Iterable[tuple[int, ...]]) -> bytes:
     """Return `leader-epoch-checkpoint`: `<epoch> <start offset>` lines."""
     lines = [f"{epoch} {start}" for epoch, start in entries]
     return "\n".join(["0", str(len(lines)), *lines, ""]).encode()

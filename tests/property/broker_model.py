@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 
 from tests import builders
 from tests.property.coordinator_model import Coordinator
@@ -80,7 +80,7 @@ class Model(Coordinator):
         self.ticket += 1
         heapq.heappush(self.queue, (when, self.ticket, action))
 
-    def spawn(self, client: Generator[int, None, None], delay_ms: int = 0) -> None:
+    def spawn(self, client: Iterator[int], delay_ms: int = 0) -> None:
         """Let a client run; it yields how many ms it waits."""
 
         def step() -> None:

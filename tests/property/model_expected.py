@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.property.model_types import Partition
 
-AFTERMATH = [{"code": "lso_pinned"}, {"code": "slow_transaction"}]
+AFTERMATH: list[dict[str, object]] = [{"code": "lso_pinned"}, {"code": "slow_transaction"}]
 
 
 @dataclass(frozen=True)

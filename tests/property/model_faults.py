@@ -200,7 +200,10 @@ def unexpected_commit(model: Model) -> Expected | None:
 def manual_abort(model: Model) -> Expected | None:
     """An ABORT marker of an operator: information, no fault."""
     place = _lonely_marker(model, builders.ABORT)
-    return place and expect("manual_abort", ["manual_abort", "aborted_by_operator", None], place[0])
+    if place is None:
+        return None
+    topic, number = place[0].name
+    return Expected({"code": "manual_abort", "topic": topic, "partition": number})
 
 
 FAULTS: dict[str, Fault] = {
