@@ -1,0 +1,1 @@
+"""Audit of Kafka's transactional logs from copied log directories."""

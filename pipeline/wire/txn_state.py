@@ -1,0 +1,309 @@
+"""Records of `__transaction_state`.
+
+Source: `TransactionLogKey.json`, `TransactionLogValue.json`, `TransactionLog`. Value version 0 is
+the fixed layout; version 1 (transaction.version 1 and later) is flexible and has tagged fields.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pipeline.wire import record
+from pipeline.wire.cursor import Cursor, read_uvarint, text
+from pipeline.wire.errors import WireError
+from pipeline.wire.limits import DEFAULT_LIMITS, Limits
+from pipeline.wire.scan import Chunk
+
+KEY_VERSION = 0
+HIGHEST_VALUE_VERSION = 1
+TAG_PREVIOUS_PRODUCER_ID = 0
+TAG_NEXT_PRODUCER_ID = 1
+TAG_CLIENT_TRANSACTION_VERSION = 2
+TAG_NEXT_PRODUCER_EPOCH = 3
+
+_KEY = struct.Struct(">hh")  # version, length of the transactional id
+_HEAD = struct.Struct(
+    ">"
+    "h"  # version
+    "q"  # producerId
+    "h"  # producerEpoch
+    "i"  # transactionTimeoutMs
+    "b"  # transactionStatus
+)
+_HEAD_V0 = struct.Struct(_HEAD.format + "i")  # ... and the number of topics, -1 for null
+_TIMES = struct.Struct(">qq")  # lastUpdateTimestampMs, startTimestampMs
+_VERSION = struct.Struct(">h")
+_TAG_LAYOUTS = {
+    TAG_PREVIOUS_PRODUCER_ID: struct.Struct(">q"),
+    TAG_NEXT_PRODUCER_ID: struct.Struct(">q"),
+    TAG_CLIENT_TRANSACTION_VERSION: struct.Struct(">h"),
+    TAG_NEXT_PRODUCER_EPOCH: struct.Struct(">h"),
+}
+_CACHE_ENTRIES = 4096
+_CACHED_BYTES = 4096
+
+Partitions = tuple[tuple[str, int], ...]
+
+
+class TxnEntry(NamedTuple):
+    """One step of one transactional id.
+
+    Attributes:
+        transactional_id: its id; bytes that are not UTF-8 show as `\\xNN`.
+        key_version: 0.
+        value_version: 0 or 1; None for a tombstone, whose other fields are their defaults.
+        producer_id: -1 when none.
+        producer_epoch: -1 when none.
+        txn_timeout_ms: transaction timeout of the producer.
+        state: wire id; 0 Empty, 1 Ongoing, 2 PrepareCommit, 3 PrepareAbort, 4 CompleteCommit,
+            5 CompleteAbort. Others are kept: a broker never writes them.
+        partitions: (topic, partition), sorted (brokers write them in hash order).
+        is_partitions_null: null differs from empty; Empty is written with null.
+        last_update_ms: txnLastUpdateTimestamp.
+        start_ms: txnStartTimestamp, -1 when none.
+        previous_producer_id: tag 0, -1 when absent.
+        next_producer_id: tag 1, -1 when absent.
+        client_transaction_version: tag 2, None when absent.
+        next_producer_epoch: tag 3, -1 when absent.
+        unknown_tags: the raw bytes of other tags (tag, size, content), b"" when there is none.
+    """
+
+    transactional_id: str
+    key_version: int
+    value_version: int | None
+    producer_id: int
+    producer_epoch: int
+    txn_timeout_ms: int
+    state: int
+    partitions: Partitions
+    is_partitions_null: bool
+    last_update_ms: int
+    start_ms: int
+    previous_producer_id: int
+    next_producer_id: int
+    client_transaction_version: int | None
+    next_producer_epoch: int
+    unknown_tags: bytes
+
+
+class TxnRecords(NamedTuple):
+    """Decoded records of several batches, parallel lists in file order.
+
+    Attributes:
+        batch_index: index of the batch within the chunk's arrays.
+        offset: offset of the record.
+        entries: the decoded record.
+        failures: (batch index, offset or None when the batch is unreadable, reason, detail).
+    """
+
+    batch_index: list[int]
+    offset: list[int]
+    entries: list[TxnEntry]
+    failures: list[tuple[int, int | None, str, str]]
+
+
+def decode(key: bytes | None, value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> TxnEntry:
+    """Decode one record; a null value is a tombstone (`value_version` None).
+
+    Raises:
+        WireError: unknown version, or bytes that the format does not allow.
+    """
+    transactional_id = _transactional_id(key)
+    if value is None:
+        return TxnEntry(
+            transactional_id, KEY_VERSION, None, -1, -1, -1, -1, (), True, -1, -1, -1, -1, None, -1, b""
+        )
+    try:
+        version = _VERSION.unpack_from(value)[0]
+        if version == 0:
+            return _decode_v0(transactional_id, value, limits)
+        if version == 1:
+            return _decode_v1(transactional_id, value, limits)
+    except (struct.error, IndexError):
+        raise WireError("transaction record ends early") from None
+    raise WireError(f"transaction record of version {version}", "bad_version")
+
+
+def decode_batches(
+    chunk: Chunk, indices: Iterable[int], limits: Limits = DEFAULT_LIMITS
+) -> TxnRecords:
+    """Decode the records of a chunk's batches, one-record batches without detours.
+
+    Never raises on bytes: what cannot be decoded is listed in `failures`.
+
+    Args:
+        chunk: what `scan.scan` gave.
+        indices: batches to decode, usually all of them.
+        limits: bounds for batches that hold more than one record.
+    """
+    result = TxnRecords([], [], [], [])
+    add_index, add_offset = result.batch_index.append, result.offset.append
+    add_entry = result.entries.append
+    for index, offset, key, value in record.keys_and_values(chunk, indices, limits, result.failures):
+        try:
+            add_entry(decode(key, value, limits))
+        except WireError as error:
+            result.failures.append((index, offset, error.reason, str(error)))
+        else:
+            add_index(index)
+            add_offset(offset)
+    return result
+
+
+def _transactional_id(key: bytes | None) -> str:
+    if key is None or len(key) < _KEY.size:
+        raise WireError("transaction key too short")
+    version, size = _KEY.unpack_from(key)
+    if version != KEY_VERSION:
+        raise WireError(f"transaction key of version {version}", "bad_version")
+    if size != len(key) - _KEY.size:
+        raise WireError("transaction key of another length than it says")
+    return text(key[_KEY.size :])
+
+
+class _PartitionCache:
+    """Decoded partition lists by their bytes: few distinct ones make up most of a log."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Partitions] = {}
+
+    def get(self, raw: bytes) -> Partitions | None:
+        return self._known.get(raw)
+
+    def put(self, raw: bytes, partitions: Partitions) -> None:
+        if len(raw) <= _CACHED_BYTES:
+            if len(self._known) >= _CACHE_ENTRIES:
+                self._known.clear()
+            self._known[raw] = partitions
+
+
+_CACHE_V0 = _PartitionCache()
+
+
+def _decode_v0(transactional_id: str, value: bytes, limits: Limits) -> TxnEntry:
+    _, producer_id, producer_epoch, timeout_ms, state, topics = _HEAD_V0.unpack_from(value)
+    end = len(value) - _TIMES.size
+    if end < _HEAD_V0.size:
+        raise WireError("transaction record ends early")
+    last_update_ms, start_ms = _TIMES.unpack_from(value, end)
+    partitions: Partitions = ()
+    if topics > 0:
+        raw = value[_HEAD_V0.size - 4 : end]
+        known = _CACHE_V0.get(raw)
+        if known is None:
+            known = _partitions_v0(raw, limits)
+            _CACHE_V0.put(raw, known)
+        partitions = known
+    elif topics < -1 or end != _HEAD_V0.size:
+        raise WireError("transaction record of another length than it says")
+    return TxnEntry(
+        transactional_id,
+        KEY_VERSION,
+        0,
+        producer_id,
+        producer_epoch,
+        timeout_ms,
+        state,
+        partitions,
+        topics == -1,
+        last_update_ms,
+        start_ms,
+        -1,
+        -1,
+        None,
+        -1,
+        b"",
+    )
+
+
+def _partitions_v0(raw: bytes, limits: Limits) -> Partitions:
+    cursor = Cursor(raw)
+    found: list[tuple[str, int]] = []
+    for _ in range(cursor.count(cursor.int32(), 6, limits.max_partitions)):
+        topic = cursor.string()
+        room = limits.max_partitions - len(found)
+        for _ in range(cursor.count(cursor.int32(), 4, room)):
+            found.append((topic, cursor.int32()))
+    cursor.end()
+    return tuple(sorted(found))
+
+
+def _decode_v1(transactional_id: str, value: bytes, limits: Limits) -> TxnEntry:
+    _, producer_id, producer_epoch, timeout_ms, state = _HEAD.unpack_from(value)
+    at = _HEAD.size
+    partitions: Partitions = ()
+    count = value[at]
+    if count < 2:
+        at += 1
+    else:
+        partitions, at = _partitions_v1(value, at, limits)
+    last_update_ms, start_ms = _TIMES.unpack_from(value, at)
+    at += _TIMES.size
+    numbers: list[int | None] = [-1, -1, None, -1]
+    unknown = b""
+    if len(value) == at + 1 and value[at] == 0:
+        pass
+    elif len(value) == at + 5 and value[at : at + 3] == b"\x01\x02\x02":
+        numbers[TAG_CLIENT_TRANSACTION_VERSION] = _VERSION.unpack_from(value, at + 3)[0]
+    else:
+        unknown = _read_tags(value, at, numbers)
+    previous_producer_id, next_producer_id, client_version, next_epoch = numbers
+    assert previous_producer_id is not None and next_producer_id is not None
+    assert next_epoch is not None
+    return TxnEntry(
+        transactional_id,
+        KEY_VERSION,
+        1,
+        producer_id,
+        producer_epoch,
+        timeout_ms,
+        state,
+        partitions,
+        count == 0,
+        last_update_ms,
+        start_ms,
+        previous_producer_id,
+        next_producer_id,
+        client_version,
+        next_epoch,
+        unknown,
+    )
+
+
+def _partitions_v1(value: bytes, at: int, limits: Limits) -> tuple[Partitions, int]:
+    cursor = Cursor(value, at)
+    found: list[tuple[str, int]] = []
+    for _ in range(cursor.count(cursor.uvarint() - 1, 3, limits.max_partitions)):
+        topic = cursor.compact_string()
+        room = limits.max_partitions - len(found)
+        announced, start = read_uvarint(value, cursor.at)
+        cursor.at = start
+        for _ in range(cursor.count(announced - 1, 4, room)):
+            found.append((topic, cursor.int32()))
+        cursor.tagged_fields()
+    return tuple(sorted(found)), cursor.at
+
+
+def _read_tags(value: bytes, at: int, numbers: list[int | None]) -> bytes:
+    """Set the known tags in `numbers`; give the unknown ones as (tag, size, content) bytes."""
+    cursor = Cursor(value, at)
+    unknown: list[bytes] = []
+    last_tag = -1
+    for _ in range(cursor.count(cursor.uvarint(), 2, cursor.remaining)):
+        start = cursor.at
+        tag = cursor.uvarint()
+        if tag <= last_tag:
+            raise WireError("tags out of order")
+        last_tag = tag
+        content = cursor.take(cursor.uvarint())
+        layout = _TAG_LAYOUTS.get(tag)
+        if layout is None:
+            unknown.append(value[start : cursor.at])
+        elif layout.size != len(content):
+            raise WireError(f"tag {tag} of {len(content)} bytes")
+        else:
+            numbers[tag] = layout.unpack(content)[0]
+    cursor.end()
+    return b"".join(unknown)
