@@ -93,6 +93,7 @@ class Transaction(NamedTuple):
     txn_timeout_ms: int
     start_ms: int | None
     ongoing_ms: int | None
+    ongoing_leader_epoch: int | None
     prepare_offset: int | None
     prepare_ms: int | None
     prepare_leader_epoch: int | None
@@ -360,7 +361,7 @@ def _open(record: Record, version: int, cause: str) -> Transaction:
     added_ms = record.append_ms if is_ongoing else None
     transaction = Transaction(
         record.offset, record.producer_id, record.producer_epoch, None, record.state or 0, None, None,
-        version, record.txn_timeout_ms, record.start_ms, added_ms, None, None, None, None, None, None,
+        version, record.txn_timeout_ms, record.start_ms, added_ms, record.leader_epoch, None, None, None, None, None, None,
         is_ongoing and cause != "first_retained", tuple((name, added_ms) for name in _split(record)),
     )
     return transaction if is_ongoing else _prepared(transaction, record, cause)

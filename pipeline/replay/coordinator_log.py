@@ -85,7 +85,7 @@ def replay_id(
     if state.transaction is not None:
         transactions.append(state.transaction)
     if partition_count and partition_for(transactional_id, partition_count) != coordinator_partition:
-        steps = [_misplaced(fact, transactional_id, partition_count) for fact in steps]
+        steps[0] = _misplaced(steps[0], transactional_id, partition_count)
     owners = [_owner(producer_id, state, version) for producer_id in producers]
     return IdHistory(steps, _unique(transactions), owners)
 

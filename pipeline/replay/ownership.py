@@ -272,9 +272,11 @@ def _outside_closed(
     return None if legal else _outside_class(run)
 
 
-def _outside_class(run: Run) -> str:
+def _outside_class(run: Run, owner_state: int | None = None) -> str:
     """Late data of a producer whose marker came already, or a partition that was never added."""
-    return "after_completion" if run.previous_epoch == run.max_epoch else "partition_not_added"
+    assert run.max_epoch is not None
+    came = run.previous_epoch is not None and run.previous_epoch >= run.max_epoch
+    return "after_completion" if came and owner_state != ONGOING else "partition_not_added"
 
 
 def _swallowed(run: Run, aligned: Promise, tolerances: Tolerances) -> str | None:
@@ -331,7 +333,8 @@ def _judge_open(
     if reason is not None:
         return Judgement("in_flight", None, zombie, reason)
     is_moved_on = not owner.is_current or _moved_on(owner, run.max_epoch)
-    outside = _outside_class(run) if _history_known(run, coordinator, tolerances) else None
+    is_known = _history_known(run, coordinator, tolerances)
+    outside = _outside_class(run, owner.state) if is_known else None
     if is_moved_on:
         return Judgement("epoch_mismatch", None, zombie or "after_fence", _owner_text(owner))
     return Judgement("not_in_transaction", outside, zombie, _owner_text(owner))

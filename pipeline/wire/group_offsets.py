@@ -16,7 +16,7 @@ from pipeline.wire.checkpoints import topic_id_text
 from pipeline.wire.cursor import Cursor, text
 from pipeline.wire.errors import WireError
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
-from pipeline.wire.scan import Chunk
+from pipeline.wire.arrays import Chunk
 
 OFFSET_COMMIT_TYPES = (0, 1)
 GROUP_METADATA_TYPE = 2

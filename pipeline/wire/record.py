@@ -1,113 +1,248 @@
-"""Records inside a batch; needed for control batches and the internal topics only.
+"""Records inside a batch.
 
-Source: `DefaultRecord`, `LegacyRecord`.
+Source: `DefaultRecord`, `ControlRecordType`, `EndTransactionMarker`.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from pipeline.wire.batch import CODEC_MASK, CODEC_NONE, Batch
+from pipeline.wire import legacy
+from pipeline.wire.arrays import Chunk
+from pipeline.wire.batch import (
+    CODEC_MASK,
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    LOG_APPEND_TIME,
+    NO_SEQUENCE,
+    TIMESTAMP_TYPE_MASK,
+    increment_sequence,
+)
 from pipeline.wire.codecs import decompress
 from pipeline.wire.cursor import read_varint, read_varlong
 from pipeline.wire.errors import WireError
+from pipeline.wire.header import HEADER, LOG_OVERHEAD, MAGIC_AT, MAGIC_END, Header
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
-HEADER_BYTES = 61
+_MIN_RECORD_BYTES = 7
+_CONTROL_KEY = struct.Struct(">hh")  # version, type
+_END_TXN_VALUE = struct.Struct(">hi")  # version, coordinatorEpoch
+
+KeyValue = tuple[int, int, bytes | None, bytes | None]
 
 
 class Record(NamedTuple):
     """One record.
 
     Attributes:
-        offset_delta: offset minus the batch's base offset.
-        timestamp_delta: milliseconds after the batch's base timestamp.
-        key: None when null.
-        value: None when null.
-        header_count: number of headers; their content is not kept.
+        offset: its offset.
+        timestamp_ms: CreateTime, or the batch's append time.
+        sequence: -1 when the batch has none.
+        key: None for null, which differs from empty.
+        value: None for null.
+        header_count: number of headers; their content is user data and is passed over.
     """
 
-    offset_delta: int
-    timestamp_delta: int
+    offset: int
+    timestamp_ms: int
+    sequence: int
     key: bytes | None
     value: bytes | None
     header_count: int
 
 
-def records(
-    data: bytes, attributes: int, count: int, limits: Limits = DEFAULT_LIMITS
-) -> list[Record]:
-    """Decode the records of one whole batch of magic 2.
-
-    Args:
-        data: The batch's bytes behind its header.
-        attributes: The batch's attribute bits.
-        count: Records that the header announces.
-        limits: Bounds.
+def records(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Record]:
+    """Decode all records of one batch or legacy message set entry, whose checksum is right.
 
     Raises:
-        WireError: Records that do not end where they say, or beyond a limit.
+        WireError: `bad_record`, `codec` or `too_large`.
     """
-    if count > limits.max_records_per_batch:
-        raise WireError(f"{count} records announced", "too_large")
-    codec = attributes & CODEC_MASK
-    plain = data if codec == CODEC_NONE else decompress(codec, data, limits)
-    found: list[Record] = []
+    return list(iterate_records(batch, limits))
+
+
+def iterate_records(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> Iterator[Record]:
+    """Decode the records of one batch one by one.
+
+    Raises:
+        WireError: as `records`, at the latest when the last record was taken.
+    """
+    if len(batch) < MAGIC_END:
+        raise WireError("batch shorter than its header")
+    if batch[MAGIC_AT] in (0, 1):
+        for message in legacy.messages(batch, limits):
+            yield Record(
+                message.offset, message.timestamp_ms, NO_SEQUENCE, message.key, message.value, 0
+            )
+        return
+    if len(batch) < HEADER.size:
+        raise WireError("batch shorter than its header")
+    header = Header._make(HEADER.unpack_from(batch))
+    if header.magic != 2 or header.batch_length != len(batch) - LOG_OVERHEAD:
+        raise WireError("not one whole batch of magic 2")
+    if header.records_count > limits.max_records_per_batch:
+        raise WireError(f"{header.records_count} records", "too_large")
+    payload = decompress(header.attributes & CODEC_MASK, batch[HEADER.size :], limits)
+    if header.records_count * _MIN_RECORD_BYTES > len(payload) or header.records_count < 0:
+        raise WireError(f"{header.records_count} records announced in {len(payload)} bytes")
+    yield from _records(header, payload)
+
+
+def _records(header: Header, payload: bytes) -> Iterator[Record]:
+    append_time = header.attributes & TIMESTAMP_TYPE_MASK == LOG_APPEND_TIME << 3
     at = 0
-    for _ in range(count):
-        record, at = _record(plain, at)
-        found.append(record)
-    if at != len(plain):
-        raise WireError(f"{len(plain) - at} bytes left over")
-    return found
+    last_delta = -1
+    for _ in range(header.records_count):
+        length, at = read_varint(payload, at)
+        end = at + length
+        if length < 0 or end > len(payload):
+            raise WireError("record longer than its batch")
+        timestamp_delta, at = read_varlong(payload, at + 1)
+        delta, at = read_varint(payload, at)
+        if not last_delta < delta <= header.last_offset_delta:
+            raise WireError("record offsets out of order")
+        last_delta = delta
+        key, at = _nullable_bytes(payload, at, end)
+        value, at = _nullable_bytes(payload, at, end)
+        header_count, at = _skip_headers(payload, at, end)
+        if at != end:
+            raise WireError("record of another length than it says")
+        sequence = header.base_sequence
+        yield Record(
+            header.base_offset + delta,
+            header.max_timestamp_ms
+            if append_time
+            else _int64(header.base_timestamp_ms + timestamp_delta),
+            sequence if sequence == NO_SEQUENCE else increment_sequence(sequence, delta),
+            key,
+            value,
+            header_count,
+        )
+    if at != len(payload):
+        raise WireError("bytes left behind the last record")
 
 
-def _record(data: bytes, at: int) -> tuple[Record, int]:
-    length, at = read_varint(data, at)
-    end = at + length
-    if length < 0 or end > len(data):
-        raise WireError("record beyond its batch")
-    at += 1
-    timestamp_delta, at = read_varlong(data, at)
-    offset_delta, at = read_varint(data, at)
-    key, at = _sized(data, at, end)
-    value, at = _sized(data, at, end)
-    header_count, at = read_varint(data, at)
-    if header_count < 0 or header_count > length:
-        raise WireError("impossible number of headers")
-    for _ in range(header_count):
-        name, at = _sized(data, at, end)
-        if name is None:
-            raise WireError("header without a key")
-        _, at = _sized(data, at, end)
-    if at != end:
-        raise WireError("record does not end where it said")
-    return Record(offset_delta, timestamp_delta, key, value, header_count), at
+def _int64(value: int) -> int:
+    """Wrap as Java's long does."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
-def _sized(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    size, at = read_varint(data, at)
+def _nullable_bytes(payload: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    size, at = read_varint(payload, at)
     if size == -1:
         return None, at
     if size < 0 or at + size > end:
-        raise WireError("field beyond its record")
-    return data[at : at + size], at + size
+        raise WireError("key or value longer than its record")
+    return payload[at : at + size], at + size
 
 
-def control(key: bytes | None, value: bytes | None) -> tuple[int | None, int | None]:
-    """Type and coordinator epoch of a control record (`ControlRecordType`, `EndTransactionMarker`).
+def _skip_headers(payload: bytes, at: int, end: int) -> tuple[int, int]:
+    count, at = read_varint(payload, at)
+    if count < 0 or count * 2 > end - at:
+        raise WireError("more headers than bytes")
+    for _ in range(count):
+        key, at = _nullable_bytes(payload, at, end)
+        if key is None:
+            raise WireError("header without a key")
+        _, at = _nullable_bytes(payload, at, end)
+    return count, at
+
+
+def control_marker(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[int | None, int | None]:
+    """Read type and coordinator epoch of a control batch's first record.
+
+    A newer version of key or value is read as version 0, as brokers do.
 
     Returns:
-        (type, coordinator epoch); None where the record does not hold it.
+        (control type, coordinator epoch); both None when compaction left no record, the epoch
+        None for types other than ABORT and COMMIT.
+
+    Raises:
+        WireError: `bad_record`.
     """
-    if key is None or len(key) < 4:
-        return None, None
-    kind = int.from_bytes(key[2:4], "big", signed=True)
-    if kind not in (0, 1) or value is None or len(value) < 6:
-        return kind, None
-    return kind, int.from_bytes(value[2:6], "big", signed=True)
+    for first in iterate_records(batch, limits):
+        if first.key is None or len(first.key) < _CONTROL_KEY.size:
+            raise WireError("control record without a type")
+        version, control_type = _CONTROL_KEY.unpack_from(first.key)
+        if version < 0 or control_type < 0:
+            raise WireError("control record of a negative version or type")
+        if control_type not in (CONTROL_ABORT, CONTROL_COMMIT):
+            return control_type, None
+        if first.value is None or len(first.value) < _END_TXN_VALUE.size:
+            raise WireError("marker without a coordinator epoch")
+        value_version, coordinator_epoch = _END_TXN_VALUE.unpack_from(first.value)
+        if value_version < 0:
+            raise WireError("marker of a negative version")
+        return control_type, coordinator_epoch
+    return None, None
 
 
-def records_of(data: bytes, batch: Batch, limits: Limits = DEFAULT_LIMITS) -> list[Record]:
-    """Decode the records of a batch given whole."""
-    return records(data[HEADER_BYTES:], batch.attributes, batch.records_count, limits)
+def keys_and_values(
+    chunk: Chunk,
+    indices: Iterable[int],
+    limits: Limits,
+    failures: list[tuple[int, int | None, str, str]],
+) -> Iterator[KeyValue]:
+    """Give (batch index, offset, key, value) of every record of the given batches of a chunk.
+
+    Uncompressed batches with one plain record, nearly all of the coordinators' logs, take a
+    short way. A batch that cannot be decoded is added to `failures` (index, None, reason, detail)
+    and none of its records is given.
+    """
+    arrays, data, origin = chunk
+    positions, sizes = arrays.position.tolist(), arrays.size_bytes.tolist()
+    offsets = arrays.base_offset.tolist()
+    is_plain = ((arrays.magic == 2) & (arrays.codec == 0) & (arrays.records_count == 1)).tolist()
+    for index in indices:
+        start = positions[index] - origin
+        end = start + sizes[index]
+        if is_plain[index]:
+            pair = _sole_record(data, start + HEADER.size, end)
+            if pair is not None:
+                yield index, offsets[index], pair[0], pair[1]
+                continue
+        try:
+            found = records(data[start:end], limits)
+        except WireError as error:
+            failures.append((index, None, error.reason, str(error)))
+            continue
+        for item in found:
+            yield index, item.offset, item.key, item.value
+
+
+def _sole_record(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None] | None:
+    """Read the only record of a batch when its sizes have at most two bytes and it has no header;
+    None sends the caller the long way."""
+    if end - at < _MIN_RECORD_BYTES + 3:
+        return None
+    size = data[at]
+    at += 1
+    if size > 0x7F:
+        size = size & 0x7F | data[at] << 7
+        at += 1
+    # Attributes are unused; a first record has timestamp delta 0 and offset delta 0.
+    if size != (end - at) << 1 or data[at + 1] or data[at + 2] or data[end - 1]:
+        return None
+    at += 3
+    size = data[at]
+    at += 1
+    if size > 0x7F:
+        size = size & 0x7F | data[at] << 7
+        at += 1
+    if size & 1 or size > 0x7FFF:
+        return None
+    stop = at + (size >> 1)
+    if stop > end - 2:
+        return None
+    key = data[at:stop]
+    size = data[stop]
+    at = stop + 1
+    if size > 0x7F:
+        size = size & 0x7F | data[at] << 7
+        at += 1
+    if size == 1 and at == end - 1:
+        return key, None
+    if size & 1 or size > 0x7FFF or at + (size >> 1) != end - 1:
+        return None
+    return key, data[at : end - 1]

@@ -14,7 +14,7 @@ from pipeline.wire import record
 from pipeline.wire.cursor import Cursor, read_uvarint, text
 from pipeline.wire.errors import WireError
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
-from pipeline.wire.scan import Chunk
+from pipeline.wire.arrays import Chunk
 
 KEY_VERSION = 0
 HIGHEST_VALUE_VERSION = 1

@@ -1,0 +1,36 @@
+"""Detectors: facts in, findings out. One file a detector, in a fixed order."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from pipeline.detect import (
+    committed_offset,
+    coordinator_state,
+    damaged_log,
+    duplicate_batch,
+    hanging_transaction,
+    manual_abort,
+    marker_audit,
+    offset_race,
+    replica_divergence,
+    sequence_gap,
+    write_outside_transaction,
+    zombie_write,
+)
+
+DETECTORS: tuple[ModuleType, ...] = (
+    hanging_transaction,
+    duplicate_batch,
+    zombie_write,
+    write_outside_transaction,
+    marker_audit,
+    coordinator_state,
+    committed_offset,
+    offset_race,
+    sequence_gap,
+    replica_divergence,
+    damaged_log,
+    manual_abort,
+)
+"""In the order of the documentation. Each has CODE, NEEDS (bronze facts), FIXED_IN and `find(*, tables) -> DataFrame`."""

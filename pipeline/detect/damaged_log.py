@@ -1,0 +1,60 @@
+"""`damaged_log`: bytes that cannot be what a broker wrote.
+
+Promise: a log holds whole batches whose CRC is right, in offset order (Kafka: `DefaultRecordBatch.ensureValid`,
+`LogValidator`).
+
+Rule: a wrong CRC (`crc`), bytes that are no batch (`unreadable`), a cut last batch (`torn_tail`), a zeroed tail (`zero_tail`), a
+segment whose offsets lie in the one before it (`segment_overlap`).
+
+Normal: a torn or zeroed tail at the end of the newest segment of a copy taken from a running or killed broker; a segment that the
+cleaner merged into another while the copy was taken.
+
+Refuted by: another copy of the same file that reads well.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.detect.finding import findings, text
+
+CODE = "damaged_log"
+NEEDS = ("segment",)
+FIXED_IN = "no single cause: disk, copy, or a crash"
+_TAILS = ("torn_tail", "zero_tail")
+
+
+def find(*, damage: DataFrame) -> DataFrame:
+    """One finding a damaged place.
+
+    Args:
+        damage: `bronze.unreadable` joined with its replica, with `label` (the class), `is_active` (newest segment of the replica) and
+            `evidence_file`.
+    """
+    where = (F.col("topic"), F.col("partition"))
+    is_normal = (F.col("label").isin(*_TAILS) & F.col("is_active")) | (F.col("label") == "segment_overlap")
+    return findings(
+        damage,
+        code=CODE,
+        class_=F.col("label"),
+        severity=F.when(is_normal, F.lit("info")).otherwise(F.lit("major")),
+        certainty="proven",
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        first_offset=F.coalesce(F.col("after_offset") + 1, F.col("base_offset")),
+        last_offset=F.col("next_offset") - 1,
+        title=text("{} in {} at byte {}", F.col("label"), F.col("file"), F.col("position")),
+        explanation=text(
+            "{} bytes of {} ({}-{}) from byte {} on were not used: {}. Broker {}.",
+            F.col("size_bytes"), F.col("file"), *where, F.col("position"), F.col("explanation"), F.col("broker_id"),
+        ),
+        advice=F.when(is_normal, F.lit("None: normal for a copy taken while the broker ran.")).otherwise(
+            F.lit(
+                "Copy the file again and compare; when it is the same, take the partition from another replica. Verdicts that "
+                "need these bytes say so."
+            )
+        ),
+        refuted_by=F.lit("another copy of the same file that reads well"),
+        evidence=[],
+    )

@@ -1,0 +1,163 @@
+"""`hanging_transaction`: an open transaction that nobody will end.
+
+Promise: every transaction is ended by a marker within its timeout (KIP-98); until then read_committed consumers
+stop at its first offset and the partition is not compacted (KIP-664).
+
+Rule: a run of transactional batches without a marker, whose producer id no transactional id holds (`orphan_producer`),
+whose owner does not list the partition or is done (`not_in_transaction`), whose owner moved to a later epoch
+(`epoch_mismatch`), whose coordinator decided and sent no marker (`prepare_stuck`), or whose coordinator let the deadline pass
+(`past_deadline`); `snapshot_only` when no batch is left and only the producer snapshot holds it open.
+
+Normal: a run whose owner lists the partition and whose deadline is not over; whatever is in flight at the end of a copy;
+two-phase-commit transactions of any age.
+
+Refuted by: a record of `__transaction_state` that lists the partition at that time, or the marker, in a file
+that was not copied or was copied too early.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.detect.finding import findings, place, text
+
+CODE = "hanging_transaction"
+NEEDS = ("batch",)
+FIXED_IN = "late writes: 3.6 (KIP-890 verification); closed by transaction.version 2 in 4.0"
+
+_WHY = {
+    "orphan_producer": "no transactional id holds this producer id",
+    "owner_not_copied": "the coordinator partition of its owner is not in the copy",
+    "not_in_transaction": "its transactional id has no transaction that lists this partition",
+    "epoch_mismatch": "its transactional id has moved on to a later epoch",
+    "prepare_stuck": "the coordinator decided, but its marker never came",
+    "past_deadline": "the coordinator was alive long past the transaction's deadline",
+    "snapshot_only": "no batch of it is left, only the producer snapshot holds it open",
+}
+_ABORT = (
+    "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {} --partition {} --start-offset {}"
+)
+_OLD_ABORT = (
+    " (brokers older than 2.8: abort --topic {} --partition {} --producer-id {} --producer-epoch {} "
+    "--coordinator-epoch {})"
+)
+
+
+def find(*, partition_txn: DataFrame, snapshot_only: DataFrame) -> DataFrame:
+    """Open runs that their judgement convicts, and open transactions that only a snapshot still holds."""
+    judged = partition_txn.filter(F.col("judgement").isin(*_WHY, "owner_not_copied_late"))
+    is_late = F.col("judgement") == "owner_not_copied_late"
+    label = F.when(is_late, F.lit("owner_not_copied")).otherwise(F.col("judgement"))
+    rows = judged.select("*", label.alias("label"), is_late.alias("is_late"))
+    return _open_runs(rows).unionByName(_ghosts(snapshot_only))
+
+
+def _open_runs(rows: DataFrame) -> DataFrame:
+    is_uncopied = F.col("label") == "owner_not_copied"
+    severity = (
+        F.when(is_uncopied & F.col("is_late"), F.lit("major"))
+        .when(is_uncopied, F.lit("info"))
+        .otherwise(F.lit("critical"))
+    )
+    why = F.coalesce(*[F.when(F.col("label") == name, F.lit(reason)) for name, reason in _WHY.items()])
+    where = (F.col("topic"), F.col("partition"))
+    return findings(
+        rows,
+        code=CODE,
+        class_=F.col("label"),
+        severity=severity,
+        certainty=F.when(is_uncopied, F.lit("consistent_with")).otherwise(F.lit("proven")),
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("max_epoch"),
+        transactional_id=F.col("transactional_id"),
+        first_offset=F.col("first_offset"),
+        last_offset=F.col("last_offset"),
+        first_timestamp_ms=F.col("before_ms"),
+        last_timestamp_ms=F.col("after_ms"),
+        title=text("open transaction pins {}-{} at offset {}: {}", *where, F.col("first_offset"), why),
+        explanation=text(
+            "Producer {} epoch {} (transactional id {}) wrote {} batches, {} records, from offset {} on, and no marker "
+            "ends them: {} ({}). read_committed consumers stop at offset {}.",
+            F.col("producer_id"), F.col("max_epoch"), F.col("transactional_id"), F.col("batch_count"),
+            F.col("record_count"), F.col("first_offset"), why, F.col("reason"), F.col("first_offset"),
+        ),
+        advice=_advice(),
+        refuted_by=F.lit(
+            "a __transaction_state record that lists the partition at that time, or the marker itself, in a file that "
+            "was not copied or was copied earlier"
+        ),
+        evidence=[place(*where, F.col("first_offset"), "first batch of the open transaction")],
+    )
+
+
+def _advice() -> Column:
+    where = (F.col("topic"), F.col("partition"), F.col("first_offset"))
+    abort = F.concat(
+        text(_ABORT, *where),
+        text(_OLD_ABORT, F.col("topic"), F.col("partition"), F.col("producer_id"), F.col("max_epoch"),
+             F.coalesce(F.col("coordinator_epoch_before"), F.lit(0))),
+    )
+    describe = text(
+        "First: kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id {}; only when it "
+        "does not list {}-{}: ", F.col("transactional_id"), F.col("topic"), F.col("partition"),
+    )
+    return (
+        F.when(F.col("label") == "orphan_producer", abort)
+        .when(F.col("label") == "not_in_transaction", F.concat(describe, abort))
+        .when(
+            F.col("label") == "owner_not_copied",
+            F.lit(
+                "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "
+                "and audit again."
+            ),
+        )
+        .when(
+            F.col("label") == "epoch_mismatch",
+            F.concat(
+                F.lit("End the old client first, it is a zombie; find-hanging does not see this one. "), describe, abort
+            ),
+        )
+        .when(
+            F.col("label") == "prepare_stuck",
+            F.lit(
+                "Do not abort by hand: the outcome is decided. Bring the partition's leader back, then restart the broker "
+                "that leads the coordinator's partition: it resends the markers on loading. Fixed causes: "
+                "KAFKA-9777 in 2.6.0, KAFKA-16352 in 3.8.0."
+            ),
+        )
+        .when(
+            F.col("label") == "past_deadline",
+            F.lit(
+                "Look at the coordinator: its abort scan does not run or its appends fail. Restart the leader of its "
+                "__transaction_state partition."
+            ),
+        )
+    )
+
+
+def _ghosts(snapshot_only: DataFrame) -> DataFrame:
+    where = (F.col("topic"), F.col("partition"))
+    return findings(
+        snapshot_only,
+        code=CODE,
+        class_="snapshot_only",
+        severity="critical",
+        certainty="proven",
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("producer_epoch"),
+        first_offset=F.col("current_txn_first_offset"),
+        title=text("only a producer snapshot holds a transaction of {}-{} open", *where),
+        explanation=text(
+            "The snapshot at offset {} holds a transaction of producer {} open since offset {}, which the log no longer "
+            "has. The LSO is clamped to the log start; consumers see nothing newer.",
+            F.col("end_offset"), F.col("producer_id"), F.col("current_txn_first_offset"),
+        ),
+        advice=text(_ABORT, *where, F.col("current_txn_first_offset")),
+        refuted_by=F.lit("a batch or marker of this producer at or above the log start"),
+        evidence=[],
+    )

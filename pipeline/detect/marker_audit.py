@@ -1,0 +1,147 @@
+"""`marker_audit`: what the coordinator decided against the markers in the partitions.
+
+Promise: every partition of a transaction gets one marker with the decided outcome (KIP-98; Kafka:
+`TransactionMarkerChannelManager`).
+
+Rule: a listed partition without a marker although Complete* was written (`missing`); a COMMIT without any transaction
+(`unexpected`); an outcome other than decided, alone (`wrong_outcome`) or beside partitions that have the decided one
+(`torn`); an epoch other than decided (`wrong_epoch`); a first marker behind Complete* (`early_completion`). The first
+marker of a transaction in a partition counts; resends are `duplicate`, info.
+
+Normal: a second marker after a retry or a coordinator failover; markers without data; whatever lies before the coordinator's
+complete history or in flight at the end of the copy.
+
+Refuted by: a record of `__transaction_state`, or a marker, in a file that is not in the copy.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.detect.finding import findings, place, text
+
+CODE = "marker_audit"
+NEEDS = ("batch", "txn_state")
+FIXED_IN = "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0; KAFKA-8351 in 2.2.2, 2.3.0; KIP-1228 in 4.2"
+
+_CRITICAL = ("torn", "wrong_outcome")
+_TITLES = {
+    "torn": "transaction torn: this partition ended the other way",
+    "wrong_outcome": "marker contradicts the coordinator's decision",
+    "wrong_epoch": "marker epoch is not the decided one",
+    "unexpected": "COMMIT without any coordinator transaction",
+    "early_completion": "marker written after the transaction was declared complete",
+    "duplicate": "marker sent again",
+}
+
+
+def find(*, partition_txn: DataFrame, transaction_partition: DataFrame) -> DataFrame:
+    """One finding a marker, or a transaction and partition for `missing`."""
+    return _missing(transaction_partition).unionByName(_markers(partition_txn, transaction_partition))
+
+
+def _missing(transaction_partition: DataFrame) -> DataFrame:
+    rows = transaction_partition.filter(F.col("status") == "missing")
+    where = (F.col("topic"), F.col("partition"))
+    decided = F.when(F.col("outcome") == 1, F.lit("COMMIT")).otherwise(F.lit("ABORT"))
+    return findings(
+        rows,
+        code=CODE,
+        class_="missing",
+        severity="major",
+        certainty="proven",
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("prepare_epoch"),
+        transactional_id=F.col("transactional_id"),
+        first_offset=F.col("prepare_offset"),
+        first_timestamp_ms=F.col("prepare_ms"),
+        last_timestamp_ms=F.col("complete_ms"),
+        title=text("no {} marker in {}-{}", decided, *where),
+        explanation=text(
+            "Transactional id {} decided {} at offset {} of __transaction_state-{} and declared the transaction complete; "
+            "{}-{} lists no marker of it.",
+            F.col("transactional_id"), decided, F.col("prepare_offset"), F.col("coordinator_partition"), *where,
+        ),
+        advice=F.lit(
+            "Look for the open transaction in this partition (hanging_transaction) and for a marker that the cleaner removed "
+            "(KAFKA-8351, KAFKA-13727, KAFKA-14055)."
+        ),
+        refuted_by=F.lit("the marker, in a segment that is not in the copy"),
+        evidence=[
+            place(F.lit("__transaction_state"), F.col("coordinator_partition"), F.col("prepare_offset"), "decision"),
+        ],
+    )
+
+
+def _markers(partition_txn: DataFrame, transaction_partition: DataFrame) -> DataFrame:
+    offending = partition_txn.filter(
+        F.col("alignment").isin("torn", "wrong_outcome", "wrong_epoch", "unexpected", "early_completion", "resent")
+    )
+    kept = transaction_partition.filter(
+        (F.col("status") == "present") & (F.col("marker_type") == F.col("outcome"))
+    ).select(
+        "copy", "coordinator_partition", "transactional_id", "transaction_offset", F.lit(True).alias("is_kept")
+    )
+    wrong = offending.filter(F.col("alignment") == "wrong_outcome").select(
+        "copy", "coordinator_partition", "transactional_id", "transaction_offset"
+    )
+    key = ["copy", "coordinator_partition", "transactional_id", "transaction_offset"]
+    torn = kept.join(F.broadcast(wrong.distinct()), key, how="left_semi").distinct()
+    rows = offending.join(F.broadcast(torn), key, how="left")
+    label = (
+        F.when(F.col("alignment") == "resent", F.lit("duplicate"))
+        .when((F.col("alignment") == "wrong_outcome") & F.col("is_kept"), F.lit("torn"))
+        .otherwise(F.col("alignment"))
+    )
+    return _marker_findings(rows.select("*", label.alias("label")))
+
+
+def _marker_findings(rows: DataFrame) -> DataFrame:
+    where = (F.col("topic"), F.col("partition"))
+    is_duplicate = F.col("label") == "duplicate"
+    severity = (
+        F.when(F.col("label").isin(*_CRITICAL), F.lit("critical"))
+        .when(is_duplicate, F.lit("info"))
+        .otherwise(F.lit("major"))
+    )
+    certainty = F.when(F.col("label") == "early_completion", F.lit("consistent_with")).otherwise(F.lit("proven"))
+    kind = F.when(F.col("marker_type") == 1, F.lit("COMMIT")).otherwise(F.lit("ABORT"))
+    title = F.coalesce(*[F.when(F.col("label") == name, F.lit(words)) for name, words in _TITLES.items()])
+    return findings(
+        rows,
+        code=CODE,
+        class_=F.col("label"),
+        severity=severity,
+        certainty=certainty,
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("marker_epoch"),
+        transactional_id=F.col("transactional_id"),
+        first_offset=F.col("marker_offset"),
+        last_offset=F.col("marker_offset"),
+        first_timestamp_ms=F.col("marker_ms"),
+        last_timestamp_ms=F.col("marker_ms"),
+        title=text("{} ({}-{} offset {})", title, *where, F.col("marker_offset")),
+        explanation=text(
+            "{} marker of producer {} epoch {} at offset {} of {}-{}: {}. Transactional id {}, transaction begun at offset {} of "
+            "its coordinator partition.",
+            kind, F.col("producer_id"), F.col("marker_epoch"), F.col("marker_offset"), *where, title,
+            F.col("transactional_id"), F.col("transaction_offset"),
+        ),
+        advice=F.when(is_duplicate, F.lit("None: legal after a retry or a coordinator failover.")).otherwise(
+            F.lit(
+                "Compare what read_committed consumers read here with the other partitions of the transaction; find out who "
+                "wrote the marker (kafka-transactions abort, a delayed WriteTxnMarkers)."
+            )
+        ),
+        refuted_by=F.lit("a record of __transaction_state that is not in the copy and decided otherwise"),
+        evidence=[
+            place(*where, F.col("marker_offset"), "marker"),
+            place(F.lit("__transaction_state"), F.col("coordinator_partition"), F.col("transaction_offset"),
+                  "first record of the transaction"),
+        ],
+    )

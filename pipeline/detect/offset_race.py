@@ -1,0 +1,110 @@
+"""`offset_race`: how open the race of KAFKA-17507 stood, and what points to it.
+
+Promise: a transactional offset commit is materialised by its own transaction's marker (KIP-98). In the old group
+coordinator a marker's completion ran asynchronously, so that the next transaction of the same producer could be
+mixed up with it (KAFKA-17507).
+
+Rule, one class a rung: a marker and the producer's next transactional offset batch within `race_window_ms` under one
+leader epoch (`window`: one finding per group and producer with the distribution); a commit stamped before that
+marker (`bypass`); a lower commit right behind a window (`regression`). A window is not an event: the log is always right,
+only the broker's memory was wrong until it read the log again.
+
+Normal: windows of a few milliseconds on any busy group, on immune brokers too.
+
+Refuted by: brokers at 3.9.1, 4.0.0 or later (`--kafka-version`), or the new group coordinator.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.detect.finding import findings, place, text
+
+CODE = "offset_race"
+NEEDS = ("offset_commit",)
+FIXED_IN = "3.9.1, 4.0.0"
+_TOPIC = "__consumer_offsets"
+_ADVICE = (
+    "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too late, compare with the committed offsets "
+    "of this audit: the log is right, and a restart of the group's coordinator makes the broker read it again."
+)
+
+
+def find(*, race_scope: DataFrame, race_window_ms: int) -> DataFrame:
+    """Windows by group and producer, and each record that stands on a higher rung."""
+    is_window = F.col("race_ms").between(0, race_window_ms - 1)
+    rows = race_scope.filter(F.col("is_transactional") & is_window)
+    higher = race_scope.filter(F.col("is_transactional") & (F.col("is_before_marker") | is_window))
+    return _windows(rows).unionByName(_higher(higher))
+
+
+def _windows(rows: DataFrame) -> DataFrame:
+    by_batch = rows.groupBy("copy", "offsets_partition", "group_id", "producer_id").agg(
+        F.countDistinct("record_offset").alias("count"),
+        F.min("race_ms").alias("shortest"),
+        F.expr("percentile_approx(race_ms, 0.5)").alias("median"),
+        F.max("race_ms").alias("longest"),
+        F.sum((F.col("race_ms") <= 10).cast("int")).alias("within_10"),
+        F.min("append_ms").alias("first_ms"),
+        F.max("append_ms").alias("last_ms"),
+        F.max("producer_epoch").alias("producer_epoch"),
+    )
+    return findings(
+        by_batch,
+        code=CODE,
+        class_="window",
+        severity="info",
+        certainty="proven",
+        topic=_TOPIC,
+        partition=F.col("offsets_partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("producer_epoch"),
+        group_id=F.col("group_id"),
+        first_timestamp_ms=F.col("first_ms"),
+        last_timestamp_ms=F.col("last_ms"),
+        title=text("{} commits of group {} came within {} ms of the previous marker", F.col("count"),
+                   F.col("group_id"), F.col("longest")),
+        explanation=text(
+            "Producer {} sent {} offset records for group {} shortly after its previous marker: shortest {} ms, median {} ms, "
+            "longest {} ms, {} within 10 ms. On brokers before 3.9.1 this is when KAFKA-17507 can happen; it does not say that "
+            "it did.",
+            F.col("producer_id"), F.col("count"), F.col("group_id"), F.col("shortest"), F.col("median"),
+            F.col("longest"), F.col("within_10"),
+        ),
+        advice=F.lit(_ADVICE),
+        refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later, or the new group coordinator"),
+        evidence=[],
+    )
+
+
+def _higher(rows: DataFrame) -> DataFrame:
+    is_lower = (F.col("outcome") == "materialised") & (
+        F.col("committed_offset") < F.col("previous_committed_offset")
+    )
+    label = F.when(F.col("is_before_marker"), F.lit("bypass")).when(is_lower, F.lit("regression"))
+    labelled = rows.select("*", label.alias("label")).filter(F.col("label").isNotNull())
+    return findings(
+        labelled,
+        code=CODE,
+        class_=F.col("label"),
+        severity="major",
+        certainty="consistent_with",
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("producer_epoch"),
+        group_id=F.col("group_id"),
+        first_offset=F.col("record_offset"),
+        last_offset=F.col("record_offset"),
+        first_timestamp_ms=F.col("commit_timestamp_ms"),
+        last_timestamp_ms=F.col("append_ms"),
+        title=text("{} of group {} on {}-{}", F.col("label"), F.col("group_id"), F.col("topic"), F.col("partition")),
+        explanation=text(
+            "Record at offset {} commits {} (before: {}), {} ms after the producer's previous marker.",
+            F.col("record_offset"), F.col("committed_offset"), F.col("previous_committed_offset"), F.col("race_ms"),
+        ),
+        advice=F.lit(_ADVICE),
+        refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later; an application that committed the lower offset on purpose"),
+        evidence=[place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")],
+    )

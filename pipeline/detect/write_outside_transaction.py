@@ -1,0 +1,64 @@
+"""`write_outside_transaction`: transactional data that no transaction of its producer covers.
+
+Promise: a transactional batch is written only to a partition that the coordinator has added to the running transaction
+(KIP-98; verified by the broker since KIP-890, 3.6).
+
+Rule: a run that no coordinator transaction can own: its partition was never added (`partition_not_added`), or it came behind
+the marker of its transaction and no new one was begun (`after_completion`). `swallowed`, on LogAppendTime topics only: appended
+before the transaction that ended it had added the partition.
+
+Normal: CreateTime earlier than the previous marker or than AddPartitions (the client's clock); anything earlier than the
+coordinator's complete history.
+
+Refuted by: an Ongoing record that lists the partition, in a part of `__transaction_state` that is not in the copy.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.detect.finding import findings, place, text
+
+CODE = "write_outside_transaction"
+NEEDS = ("batch", "txn_state")
+FIXED_IN = "3.6 (transaction.partition.verification.enable), 4.0 with transaction.version 2"
+
+
+def find(*, partition_txn: DataFrame) -> DataFrame:
+    """One finding a run."""
+    rows = partition_txn.filter(F.col("outside").isNotNull())
+    where = (F.col("topic"), F.col("partition"))
+    is_swallowed = F.col("outside") == "swallowed"
+    return findings(
+        rows,
+        code=CODE,
+        class_=F.col("outside"),
+        severity=F.when(is_swallowed, F.lit("major")).otherwise(F.lit("critical")),
+        certainty=F.when(is_swallowed, F.lit("suspicion")).otherwise(F.lit("proven")),
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("max_epoch"),
+        transactional_id=F.col("transactional_id"),
+        first_offset=F.col("first_offset"),
+        last_offset=F.col("last_offset"),
+        first_timestamp_ms=F.col("before_ms"),
+        last_timestamp_ms=F.coalesce(F.col("marker_ms"), F.col("after_ms")),
+        title=text("{}-{} offset {} was written outside a transaction", *where, F.col("first_offset")),
+        explanation=text(
+            "Producer {} epoch {} of transactional id {} wrote offsets {}..{}, and no transaction of that id lists {}-{} "
+            "there: {}.",
+            F.col("producer_id"), F.col("max_epoch"), F.col("transactional_id"), F.col("first_offset"),
+            F.col("last_offset"), *where, F.col("outside"),
+        ),
+        advice=F.lit(
+            "Set transaction.partition.verification.enable=true (3.6 or later) and move to transaction.version 2 (4.0). "
+            "Check whether the application counts these records as written."
+        ),
+        refuted_by=F.lit("an Ongoing record that lists the partition, in a part of __transaction_state not in the copy"),
+        evidence=[
+            place(*where, F.col("first_offset"), "first batch outside a transaction"),
+            place(*where, F.col("marker_offset"), "marker that ended it"),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""The only package that touches Spark, and the only place where Delta is known (`tables`)."""

@@ -1,0 +1,172 @@
+"""Arrow in, Arrow out: the coordinator replay over sorted `__transaction_state` rows of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from pipeline.replay.coordinator import Record
+from pipeline.replay.coordinator_log import IdHistory, replay_id
+from pipeline.spark.arrow import arrow_schema
+from schemas.silver import COORDINATOR
+
+INPUT = (
+    "replica_id",
+    "transactional_id",
+    "base_offset",
+    "max_timestamp_ms",
+    "partition_leader_epoch",
+    "value_version",
+    "state",
+    "producer_id",
+    "producer_epoch",
+    "txn_timeout_ms",
+    "partitions",
+    "start_ms",
+    "next_producer_id",
+    "client_transaction_version",
+)
+"""Columns that the function reads, in this order, sorted by the first three."""
+
+FLUSH_ROWS = 20_000
+
+
+class CoordinatorLog(NamedTuple):
+    """What the replay has to know of one replica of `__transaction_state`."""
+
+    copy: int
+    partition: int
+    partition_count: int | None
+    frontier_offset: int
+    is_complete: bool
+
+
+def replayer(
+    logs: dict[int, CoordinatorLog],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow`: rows of `INPUT` sorted by replica, id and offset -> rows of `COORDINATOR`.
+
+    Args:
+        logs: By replica id.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        out = _Output()
+        key: tuple[int, str] | None = None
+        rows: list[tuple[Any, ...]] = []
+        for batch in batches:
+            columns = [batch.column(index).to_pylist() for index in range(len(INPUT))]
+            for row in zip(*columns, strict=True):
+                if key is None or row[1] != key[1] or row[0] != key[0]:
+                    if key is not None:
+                        out.add(logs[key[0]], key[1], rows)
+                    key, rows = (row[0], row[1]), []
+                    if out.count >= FLUSH_ROWS:
+                        yield from out.flush()
+                rows.append(row)
+        if key is not None:
+            out.add(logs[key[0]], key[1], rows)
+        yield from out.flush()
+
+    return run
+
+
+class _Output:
+    """Rows of the three kinds, collected by column until they are flushed as one batch a kind."""
+
+    def __init__(self) -> None:
+        self.schema = arrow_schema(COORDINATOR)
+        self.count = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.count = 0
+        self.steps: list[tuple[Any, ...]] = []
+        self.transactions: list[tuple[Any, ...]] = []
+        self.owners: list[tuple[Any, ...]] = []
+
+    def add(self, log: CoordinatorLog, transactional_id: str, rows: list[tuple[Any, ...]]) -> None:
+        """Replays one id and keeps its rows."""
+        records = [Record._make(row[2:]) for row in rows]
+        history = replay_id(
+            transactional_id,
+            records,
+            coordinator_partition=log.partition,
+            partition_count=log.partition_count,
+            frontier_offset=log.frontier_offset,
+            is_complete=log.is_complete,
+        )
+        place = (log.copy, log.partition)
+        for record, fact in zip(records, history.steps, strict=True):
+            self.steps.append(
+                (
+                    *place, record.offset, transactional_id, record.append_ms, record.leader_epoch,
+                    record.state, record.producer_id, record.producer_epoch, record.txn_timeout_ms,
+                    fact.previous_state, fact.previous_producer_epoch, fact.cause,
+                    fact.transaction_version, fact.violation, fact.explanation,
+                )
+            )
+        self._add_transactions(place, transactional_id, history)
+        self.count += len(rows)
+
+    def _add_transactions(
+        self, place: tuple[int, int], transactional_id: str, history: IdHistory
+    ) -> None:
+        for txn in history.transactions:
+            *fields, added = txn
+            self.transactions.append(
+                (*place, transactional_id, *fields, len(added), [_listed(*item) for item in added])
+            )
+        for owner in history.owners:
+            listed = [name.replace("\x00", "-") for name in owner.partitions]
+            self.owners.append((*place, transactional_id, *owner[:-1], listed))
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Batches in the one physical schema; nulls where a kind has no such column."""
+        for kind, names, rows in (
+            ("coordinator_step", _STEP, self.steps),
+            ("transaction", _TRANSACTION, self.transactions),
+            ("owner", _OWNER, self.owners),
+        ):
+            if rows:
+                yield self._batch(kind, names, rows)
+        self._start()
+
+    def _batch(self, kind: str, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        by_name = dict(zip(names, zip(*rows, strict=True), strict=True))
+        count = len(rows)
+        arrays = []
+        for field in self.schema:
+            if field.name == "kind":
+                arrays.append(pa.repeat(kind, count))
+            elif field.name in by_name:
+                arrays.append(pa.array(by_name[field.name], type=field.type))
+            else:
+                arrays.append(pa.nulls(count, field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _listed(name: str, added_ms: int | None) -> dict[str, Any]:
+    topic, _, partition = name.rpartition("\x00")
+    return {"topic": topic, "partition": int(partition), "added_ms": added_ms}
+
+
+_STEP = (
+    "copy", "coordinator_partition", "offset", "transactional_id", "append_ms", "leader_epoch",
+    "state", "producer_id", "producer_epoch", "txn_timeout_ms", "previous_state",
+    "previous_producer_epoch", "cause", "transaction_version", "violation", "explanation",
+)
+_TRANSACTION = (
+    "copy", "coordinator_partition", "transactional_id", "first_step_offset", "producer_id",
+    "producer_epoch", "prepare_epoch", "state", "outcome", "cause", "transaction_version",
+    "txn_timeout_ms", "start_ms", "ongoing_ms", "ongoing_leader_epoch", "prepare_offset", "prepare_ms",
+    "prepare_leader_epoch", "complete_offset", "complete_ms", "complete_leader_epoch",
+    "has_start", "partition_count", "partitions",
+)
+_OWNER = (
+    "copy", "coordinator_partition", "transactional_id", "producer_id", "is_current", "state",
+    "producer_epoch", "transaction_version", "txn_timeout_ms", "append_ms", "start_ms",
+    "leader_epoch", "listed_partitions",
+)

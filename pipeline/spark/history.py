@@ -1,0 +1,139 @@
+"""Producer history by window functions: sequences, epochs and runs between markers.
+
+All windows run over (replica, producer id) by offset with frames that end at the current row, so that one sort serves
+them and no frame is quadratic. `pipeline.replay.producer` is the reference that this equals row by row.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+from schemas.codes import MAX_SEQUENCE, NO_SEQUENCE
+
+WRAP = MAX_SEQUENCE + 1
+"""Sequences count modulo 2^31 (Kafka: `DefaultRecordBatch.incrementSequence`)."""
+
+_PRODUCER = ("replica_id", "producer_id")
+
+
+def _frame(last: int) -> WindowSpec:
+    """All rows of the producer in the replica up to the current one (0) or the one before (-1)."""
+    by_offset = Window.partitionBy(*_PRODUCER).orderBy("base_offset")
+    return by_offset.rowsBetween(Window.unboundedPreceding, last)
+
+
+def with_history(batches: DataFrame) -> DataFrame:
+    """Adds to each batch of a producer what came before it.
+
+    Args:
+        batches: Columns of `bronze.batch` plus `is_offsets` (the partition belongs to `__consumer_offsets`, whose
+            batches always carry base sequence 0) and `history_start_offset`; only rows with a producer id.
+    """
+    before, up_to = _frame(-1), _frame(0)
+    is_data = ~F.col("is_control")
+    length = F.col("last_offset") - F.col("base_offset")
+    wrapped_last = F.when(F.col("base_sequence") == NO_SEQUENCE, F.lit(None)).otherwise(
+        F.pmod(F.col("base_sequence").cast("long") + length, F.lit(WRAP))
+    )
+    first = batches.select(
+        "*",
+        F.when(is_data, F.col("base_sequence").cast("long")).alias("seq_first"),
+        F.when(is_data, wrapped_last).alias("seq_last"),
+    ).select(
+        "*",
+        F.coalesce(F.sum(F.col("is_control").cast("long")).over(before), F.lit(0)).alias("run_number"),
+        F.max("producer_epoch").over(before).alias("max_epoch_before"),
+        F.max(F.when(F.col("is_control"), F.col("coordinator_epoch"))).over(before).alias(
+            "coordinator_epoch_before"
+        ),
+        F.last(F.when(is_data, F.struct("seq_last", "producer_epoch", "last_offset",
+               "partition_leader_epoch")), ignorenulls=True).over(before).alias("previous"),
+    )
+    wraps_here = (F.col("seq_last") < F.col("seq_first")).cast("long")
+    wraps_before = (
+        (F.col("previous.seq_last") == MAX_SEQUENCE)
+        & (F.col("seq_first") == 0)
+        & F.col("previous.producer_epoch").eqNullSafe(F.col("producer_epoch"))
+    ).cast("long")
+    generation = first.select(
+        "*",
+        F.coalesce(F.sum(F.coalesce(wraps_here, F.lit(0))).over(before), F.lit(0)).alias("inner"),
+        F.coalesce(F.sum(F.coalesce(wraps_before, F.lit(0))).over(up_to), F.lit(0)).alias("outer"),
+        F.coalesce(wraps_here, F.lit(0)).alias("wraps_here"),
+    )
+    base = (F.col("inner") + F.col("outer")) * F.lit(WRAP)
+    unwrapped = generation.select(
+        "*",
+        (F.col("seq_first") + base).alias("first_sequence"),
+        (F.col("seq_last") + base + F.col("wraps_here") * F.lit(WRAP)).alias("last_sequence"),
+    ).drop("inner", "outer", "wraps_here")
+    reached = F.max(
+        F.when(is_data, F.struct("producer_epoch", "last_sequence"))
+    ).over(before)
+    return unwrapped.select("*", reached.alias("reached"))
+
+
+def event_kind() -> Column:
+    """Kind of a step that is not the plain next one, null for a plain one; `exact` and `overlap` are told later."""
+    is_sequenced = ~F.col("is_control") & ~F.col("is_offsets") & (F.col("seq_first") >= 0)
+    is_known = F.col("base_offset") >= F.col("history_start_offset")
+    below_epoch = F.col("producer_epoch") < F.col("max_epoch_before")
+    same_epoch = F.col("producer_epoch") == F.col("reached.producer_epoch")
+    above_epoch = F.col("producer_epoch") > F.col("reached.producer_epoch")
+    is_back = F.col("first_sequence") <= F.col("reached.last_sequence")
+    is_gap = F.col("first_sequence") > F.col("reached.last_sequence") + 1
+    return (
+        F.when(~is_known, F.lit(None))
+        .when(~F.col("is_control") & below_epoch, F.lit("epoch_regressed"))
+        .when(~is_sequenced, F.lit(None))
+        .when(F.col("reached").isNull(), F.when(F.col("seq_first") > 0, F.lit("first")))
+        .when(same_epoch & is_back, F.lit("back"))
+        .when(same_epoch & is_gap, F.lit("gap"))
+        .when(above_epoch & (F.col("seq_first") > 0), F.lit("bump_not_zero"))
+    )
+
+
+def runs(history: DataFrame) -> DataFrame:
+    """One row per producer and run: its data and the marker that closed it, not yet judged.
+
+    Args:
+        history: The result of `with_history`.
+    """
+    is_data = ~F.col("is_control")
+    has_records = is_data & (F.col("records_count") > 0)
+    is_txn_data = has_records & F.col("is_transactional")
+    is_marker = F.col("is_control")
+    is_log_append = F.col("timestamp_type") == 1
+
+    def of(condition: Column, name: str) -> Column:
+        return F.when(condition, F.col(name))
+
+    grouped = history.groupBy(*_PRODUCER, "run_number").agg(
+        F.coalesce(F.max(is_txn_data), F.lit(False)).alias("is_transactional"),
+        F.coalesce(F.max(is_marker), F.lit(False)).alias("has_marker"),
+        F.min(of(is_txn_data, "base_offset")).alias("txn_first_offset"),
+        F.min(of(has_records, "base_offset")).alias("data_first_offset"),
+        F.max(of(has_records, "last_offset")).alias("last_offset"),
+        F.count(of(has_records, "base_offset")).alias("batch_count"),
+        F.coalesce(F.sum(of(is_data, "records_count")), F.lit(0)).cast("long").alias("record_count"),
+        F.coalesce(F.sum(of(has_records, "size_bytes")), F.lit(0)).cast("long").alias("size_bytes"),
+        F.min(of(has_records, "producer_epoch")).alias("min_epoch"),
+        F.max(of(has_records, "producer_epoch")).alias("max_epoch"),
+        F.min("max_epoch_before").alias("max_epoch_before"),
+        F.min(of(is_data, "seq_first")).cast("int").alias("first_sequence"),
+        F.min(of(has_records & is_log_append, "max_timestamp_ms")).alias("first_append_ms"),
+        F.count(F.col("event")).alias("irregular_count"),
+        F.max(of(is_marker, "base_offset")).alias("marker_offset"),
+        F.max(of(is_marker, "control_type")).alias("marker_type"),
+        F.max(of(is_marker, "producer_epoch")).alias("marker_epoch"),
+        F.max(of(is_marker, "coordinator_epoch")).alias("marker_coordinator_epoch"),
+        F.max(of(is_marker, "partition_leader_epoch")).alias("marker_leader_epoch"),
+        F.max(of(is_marker, "max_timestamp_ms")).alias("marker_ms"),
+        F.max(of(is_marker, "coordinator_epoch_before")).alias("coordinator_epoch_before"),
+    )
+    return grouped.select(
+        "*",
+        F.coalesce("txn_first_offset", "data_first_offset").alias("first_offset"),
+        (F.col("is_transactional") & ~F.col("has_marker")).alias("is_open"),
+    ).drop("txn_first_offset", "data_first_offset", "has_marker")

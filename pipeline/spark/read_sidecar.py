@@ -1,0 +1,76 @@
+"""Entries of producer snapshots and transaction indexes as rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from pipeline.wire import producer_snapshot, txn_index
+from pipeline.wire.errors import WireError
+from pipeline.wire.limits import Limits
+
+Rows = list[dict[str, Any]]
+
+
+class SidecarFile(Protocol):
+    """What is needed of a task to read its sidecar file."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def base_offset(self) -> int: ...
+
+
+def sidecar_rows(task: SidecarFile, limits: Limits) -> list[tuple[str, Rows]]:
+    """(kind, rows) of one `.snapshot` or `.txnindex` file; what cannot be read is an unreadable row."""
+    try:
+        data = Path(task.path).read_bytes()
+        if task.kind == "snapshot":
+            return [("sidecar", _snapshot(task, data, limits))]
+        return [("sidecar", _aborted(task, data, limits))]
+    except WireError as error:
+        return [("unreadable", [_unreadable(task, error.reason, str(error))])]
+    except OSError as error:
+        return [("unreadable", [_unreadable(task, "io", error.strerror or "cannot be read")])]
+
+
+def _unreadable(task: SidecarFile, reason: str, detail: str) -> dict[str, Any]:
+    return {
+        "position": 0, "file": task.name, "size_bytes": 0, "reason": f"sidecar_{reason}",
+        "explanation": detail, "after_offset": None, "next_offset": None, "is_tail": True,
+    }
+
+
+def _snapshot(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
+    snapshot = producer_snapshot.read(data, limits)
+    if not snapshot.crc_ok:
+        raise WireError("checksum of the snapshot differs from its bytes", "crc")
+    return [
+        {
+            "file": task.name, "entry_kind": "producer_snapshot", "end_offset": task.base_offset,
+            "producer_id": one.producer_id, "producer_epoch": one.producer_epoch,
+            "last_sequence": one.last_sequence, "last_offset": one.last_offset,
+            "offset_delta": one.offset_delta, "timestamp_ms": one.timestamp_ms,
+            "coordinator_epoch": one.coordinator_epoch,
+            "current_txn_first_offset": (
+                one.current_txn_first_offset if one.current_txn_first_offset >= 0 else None
+            ),
+        }
+        for one in snapshot.entries
+    ]
+
+
+def _aborted(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
+    entries, _ = txn_index.read(data, limits)
+    return [
+        {
+            "file": task.name, "entry_kind": "aborted_txn", "end_offset": task.base_offset,
+            "producer_id": one.producer_id, "first_offset": one.first_offset,
+            "last_offset": one.last_offset, "last_stable_offset": one.last_stable_offset,
+        }
+        for one in entries
+    ]

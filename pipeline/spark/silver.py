@@ -1,0 +1,388 @@
+"""Silver: replay of producers, coordinators and committed offsets over the bronze of one run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from pipeline.config import Config
+from pipeline.spark import bronze, coordinator_rows, history, offset_rows, partition_rows, tables
+from pipeline.spark import coverage as covered
+from pipeline.spark.bronze import Ingested
+from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.plan import Plan
+from pipeline.spark.stateful import replay
+from schemas import bronze as declared
+from schemas import silver
+from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+from schemas.table import Table
+
+_RUN_COLUMNS = ("copy", "topic", "partition", "replica_id")
+
+
+class Run(NamedTuple):
+    """One run's handle on its tables and on what the driver knows."""
+
+    spark: SparkSession
+    plan: Plan
+    ingested: Ingested
+    output: str
+    run_id: str
+    config: Config
+    facts: list[ReplicaFacts]
+    coverage: partition_rows.Coverage
+    newest: dict[int, dict[int, int]]
+    counts: dict[int, int | None]
+
+    def bronze(self, table: Table) -> DataFrame:
+        """A logical bronze table of this run."""
+        return bronze.view(self.spark, table, self.output, self.run_id)
+
+    def silver(self, table: Table) -> DataFrame:
+        """A silver table of this run, whatever its physical table."""
+        return view(self.spark, table, self.output, self.run_id)
+
+
+def facts_of(
+    spark: SparkSession, plan: Plan, ingested: Ingested, output: str, run_id: str, config: Config
+) -> Run:
+    """Replica facts and coverage, from the segments and two small queries on the coordinator's records."""
+    damaged = {
+        row["replica_id"]
+        for row in ingested.unreadable
+        if not row["is_tail"] and not row["reason"].startswith("sidecar")
+    }
+    facts = covered.replica_facts(plan, ingested.segments, damaged)
+    counts = {
+        copy: covered.partition_count(plan, copy, TXN_TOPIC, config.transaction_state_partitions)
+        for copy in {one.copy for one in facts}
+    }
+    states = bronze.view(spark, declared.TXN_STATE, output, run_id)
+    coordinators = [one for one in facts if one.is_replayed and one.topic == TXN_TOPIC]
+    newest: dict[int, dict[int, int]] = {}
+    first: dict[int, int | None] = {}
+    if coordinators:
+        starts = spark.createDataFrame(
+            [(one.replica_id, one.history_start_offset) for one in coordinators],
+            "replica_id bigint, history_start_offset bigint",
+        )
+        is_complete = F.col("base_offset") >= F.col("history_start_offset")
+        rows = (
+            states.join(F.broadcast(starts), "replica_id", how="inner")
+            .groupBy("replica_id", "partition_leader_epoch")
+            .agg(
+                F.max("max_timestamp_ms").alias("newest"),
+                F.min(F.when(is_complete, F.struct("base_offset", "max_timestamp_ms"))).alias("first"),
+            )
+            .collect()
+        )
+        for row in rows:
+            if row["newest"] is not None:
+                newest.setdefault(row["replica_id"], {})[row["partition_leader_epoch"]] = row["newest"]
+        first = _frontiers(rows)
+    facts = covered.with_frontiers(facts, first)
+    coverage = covered.coverage(plan, facts, newest, counts, config)
+    return Run(spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts)
+
+
+def _frontiers(rows: list[object]) -> dict[int, int | None]:
+    lowest: dict[int, tuple[int, int | None]] = {}
+    for row in rows:
+        if row["first"] is None:  # type: ignore[index]  # pyspark Row
+            continue
+        found = (row["first"]["base_offset"], row["first"]["max_timestamp_ms"])  # type: ignore[index]
+        known = lowest.get(row["replica_id"])  # type: ignore[index]
+        if known is None or found[0] < known[0]:
+            lowest[row["replica_id"]] = found  # type: ignore[index]
+    return {replica: ms for replica, (_, ms) in lowest.items()}
+
+
+def build(run: Run) -> None:
+    """All silver tables of the run."""
+    write_replicas(run)
+    write_coordinator(run)
+    write_offsets(run)
+    write_partitions(run)
+    write_events(run)
+
+
+def write_replicas(run: Run) -> None:
+    """`silver.replica`."""
+    rows = run.spark.createDataFrame([tuple(one) for one in run.facts], silver.REPLICA.ddl())
+    tables.replace(rows.coalesce(1), silver.REPLICA, run.output, run.run_id)
+
+
+def _replayed(run: Run, topic: str | None = None) -> DataFrame:
+    rows = [
+        (one.replica_id, one.copy, one.topic, one.partition, one.history_start_offset, one.topic == OFFSETS_TOPIC)
+        for one in run.facts
+        if one.is_replayed and (topic is None or one.topic == topic)
+    ]
+    ddl = (
+        "replica_id bigint, copy int, topic string, partition int, history_start_offset bigint, is_offsets boolean"
+    )
+    return F.broadcast(run.spark.createDataFrame(rows, ddl))
+
+
+def _counted(run: Run, rows: DataFrame) -> DataFrame:
+    """Drops offsets that a preceding segment of the replica holds already."""
+    if not run.ingested.keep_from:
+        return rows
+    keep = run.spark.createDataFrame(
+        list(run.ingested.keep_from.items()), "segment_id bigint, keep_from bigint"
+    )
+    joined = rows.join(F.broadcast(keep), "segment_id", how="left")
+    counts = F.col("keep_from").isNull() | (F.col("base_offset") >= F.col("keep_from"))
+    return joined.filter(counts).drop("keep_from")
+
+
+def write_coordinator(run: Run) -> None:
+    """`silver.coordinator_step`, `transaction` and `owner`: stateful replay per transactional id."""
+    logs = covered.coordinator_logs(run.facts, run.counts)
+    states = _counted(run, run.bronze(declared.TXN_STATE))
+    mine = _replayed(run, TXN_TOPIC).select("replica_id")
+    rows = states.join(mine, "replica_id", how="left_semi").select(*coordinator_rows.INPUT)
+    replayed = replay(
+        rows,
+        keys=("replica_id", "transactional_id"),
+        order=("base_offset",),
+        function=coordinator_rows.replayer(logs),
+        table=silver.COORDINATOR,
+    )
+    tables.replace(replayed, silver.COORDINATOR, run.output, run.run_id)
+
+
+def write_offsets(run: Run) -> None:
+    """`silver.committed_offset`: stateful replay per partition of `__consumer_offsets`."""
+    places = {
+        one.replica_id: (one.copy, one.partition)
+        for one in run.facts
+        if one.is_replayed and one.topic == OFFSETS_TOPIC
+    }
+    mine = _replayed(run, OFFSETS_TOPIC).select("replica_id")
+    commits = _counted(run, run.bronze(declared.OFFSET_COMMIT))
+    markers = _counted(run, run.bronze(declared.BATCH)).filter(
+        F.col("is_control") & (F.col("producer_id") >= 0)
+    )
+    shaped = commits.select(
+        *[
+            F.lit(False).alias(name) if name == "is_control"
+            else F.lit(None).cast("int").alias(name) if name == "control_type"
+            else F.col(name)
+            for name in offset_rows.INPUT
+        ]
+    ).unionByName(
+        markers.select(
+            *[name for name in offset_rows.INPUT if name in markers.columns],
+        ),
+        allowMissingColumns=True,
+    )
+    rows = shaped.join(mine, "replica_id", how="left_semi").select(*offset_rows.INPUT)
+    replayed = replay(
+        rows,
+        keys=("replica_id",),
+        order=("base_offset",),
+        function=offset_rows.materialiser(places),
+        table=silver.COMMITTED_OFFSET,
+    )
+    tables.replace(replayed, silver.COMMITTED_OFFSET, run.output, run.run_id)
+
+
+def batches_with_history(run: Run) -> DataFrame:
+    """Batches of producers in replayed replicas with their history (`history.with_history`) and `event`."""
+    batches = _counted(run, run.bronze(declared.BATCH)).filter(F.col("producer_id") >= 0)
+    place = _replayed(run).select("replica_id", "history_start_offset", "is_offsets")
+    joined = batches.join(place, "replica_id", how="inner")
+    return history.with_history(joined).withColumn("event", history.event_kind())
+
+
+def write_partitions(run: Run) -> None:
+    """`silver.partition_txn` and `transaction_partition`: runs by windows, then alignment per data partition."""
+    place = _replayed(run).select("replica_id", "copy", "topic", "partition")
+    runs = history.runs(batches_with_history(run)).join(place, "replica_id", how="inner")
+    owners = _owner_of(view(run.spark, silver.OWNER, run.output, run.run_id))
+    owned = runs.join(owners, ["copy", "producer_id"], how="left")
+    promises = _promises(view(run.spark, silver.TRANSACTION, run.output, run.run_id))
+    rows = owned.withColumn("kind", F.lit(partition_rows.RUN)).unionByName(
+        promises.withColumn("kind", F.lit(partition_rows.PROMISE)), allowMissingColumns=True
+    )
+    judged = replay(
+        rows,
+        keys=partition_rows.KEYS,
+        order=("kind",),
+        function=partition_rows.aligner(run.coverage),
+        table=silver.PARTITION_HISTORY,
+    )
+    tables.replace(judged, silver.PARTITION_HISTORY, run.output, run.run_id)
+
+
+def _owner_of(owner: DataFrame) -> DataFrame:
+    """One owner a producer id: the id that still holds it, else the one that held it last."""
+    best = F.max(
+        F.struct(
+            F.col("is_current").alias("is_current"),
+            F.coalesce(F.col("append_ms"), F.lit(-1)).alias("append_ms"),
+            "transactional_id",
+            "coordinator_partition",
+            F.col("state").alias("state"),
+            F.col("producer_epoch").alias("producer_epoch"),
+            F.col("transaction_version").alias("version"),
+        )
+    )
+    return owner.groupBy("copy", "producer_id").agg(best.alias("o")).select(
+        "copy",
+        "producer_id",
+        F.col("o.transactional_id").alias("transactional_id"),
+        F.col("o.coordinator_partition").alias("coordinator_partition"),
+        F.col("o.is_current").alias("owner_is_current"),
+        F.col("o.state").alias("owner_state"),
+        F.col("o.producer_epoch").alias("owner_epoch"),
+        F.col("o.version").alias("owner_version"),
+        F.col("o.append_ms").alias("owner_append_ms"),
+    )
+
+
+def _promises(transaction: DataFrame) -> DataFrame:
+    """One row for each partition that a transaction lists."""
+    exploded = transaction.select("*", F.explode("partitions").alias("listed"))
+    return exploded.select(
+        "copy",
+        F.col("listed.topic").alias("topic"),
+        F.col("listed.partition").alias("partition"),
+        F.col("listed.added_ms").alias("added_ms"),
+        "coordinator_partition",
+        "transactional_id",
+        F.col("first_step_offset").alias("transaction_offset"),
+        "producer_id",
+        "producer_epoch",
+        "prepare_epoch",
+        "state",
+        "outcome",
+        "transaction_version",
+        "txn_timeout_ms",
+        "start_ms",
+        "prepare_offset",
+        "prepare_ms",
+        "complete_ms",
+        "prepare_leader_epoch",
+        "complete_leader_epoch",
+        F.coalesce("prepare_leader_epoch", "ongoing_leader_epoch").alias("leader_epoch"),
+    )
+
+
+def write_events(run: Run) -> None:
+    """`silver.sequence_event`: details of irregular steps, only for producers that have any."""
+    irregular = (
+        run.silver(silver.PARTITION_TXN)
+        .filter(F.col("irregular_count") > 0)
+        .select("replica_id", "producer_id")
+        .distinct()
+    )
+    if irregular.isEmpty():
+        if tables.exists(silver.SEQUENCE_EVENT, run.output):
+            tables.replace(tables.empty(run.spark, silver.SEQUENCE_EVENT), silver.SEQUENCE_EVENT, run.output, run.run_id)
+        return
+    batches = batches_with_history(run).join(F.broadcast(irregular), ["replica_id", "producer_id"], how="left_semi")
+    data = batches.filter(~F.col("is_control")).select(
+        "replica_id", "producer_id", "producer_epoch", F.col("base_offset").alias("other_offset"),
+        F.col("first_sequence").alias("other_first"), F.col("last_sequence").alias("other_last"),
+        F.col("history_start_offset").alias("other_history_start"),
+    )
+    events = batches.filter(F.col("event").isNotNull())
+    repeats = (
+        events.filter(F.col("event").isin("back", "epoch_regressed") & ~F.col("is_offsets"))
+        .join(data, ["replica_id", "producer_id", "producer_epoch"], how="inner")
+        .filter(
+            (F.col("other_offset") < F.col("base_offset"))
+            & (F.col("other_offset") >= F.col("other_history_start"))
+            & (F.col("other_first") <= F.col("last_sequence"))
+            & (F.col("other_last") >= F.col("first_sequence"))
+        )
+        .groupBy("replica_id", "producer_id", "base_offset")
+        .agg(
+            F.min("other_offset").alias("other_offset"),
+            F.max(
+                (F.col("other_first") == F.col("first_sequence")) & (F.col("other_last") == F.col("last_sequence"))
+            ).alias("is_exact"),
+        )
+    )
+    joined = events.join(repeats, ["replica_id", "producer_id", "base_offset"], how="left")
+    place = _replayed(run).select("replica_id", "copy", "topic", "partition")
+    repeated = F.when(F.col("is_exact"), F.lit("exact")).otherwise(F.lit("overlap"))
+    kind = (
+        F.when(F.col("event") == "back", F.when(F.col("other_offset").isNotNull(), repeated).otherwise(F.lit("reset")))
+        .otherwise(F.col("event"))
+    )
+    rows = joined.join(place, "replica_id", how="inner").select(
+        "copy", "topic", "partition", "replica_id", "producer_id",
+        F.col("base_offset").alias("offset"), "last_offset", kind.alias("kind"), "producer_epoch",
+        F.coalesce("first_sequence", F.lit(-1)).alias("first_sequence"),
+        F.coalesce("last_sequence", F.lit(-1)).alias("last_sequence"),
+        F.col("max_epoch_before").alias("previous_epoch"),
+        F.col("reached.last_sequence").alias("previous_sequence"),
+        F.col("previous.last_offset").alias("previous_offset"),
+        "other_offset",
+        F.col("previous.partition_leader_epoch").alias("previous_leader_epoch"),
+        F.col("partition_leader_epoch").alias("leader_epoch"),
+        "is_transactional",
+        F.col("max_timestamp_ms").alias("timestamp_ms"),
+    )
+    tables.replace(rows.coalesce(1), silver.SEQUENCE_EVENT, run.output, run.run_id)
+
+
+_PHYSICAL = {
+    silver.COORDINATOR_STEP: silver.COORDINATOR,
+    silver.TRANSACTION: silver.COORDINATOR,
+    silver.OWNER: silver.COORDINATOR,
+    silver.PARTITION_TXN: silver.PARTITION_HISTORY,
+    silver.TRANSACTION_PARTITION: silver.PARTITION_HISTORY,
+}
+
+
+def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:
+    """A logical silver table of one run."""
+    if table is silver.LSO:
+        return lso(view(spark, silver.PARTITION_TXN, output, run_id))
+    if table is silver.PRODUCER_EPOCH:
+        return producer_epoch(view(spark, silver.PARTITION_TXN, output, run_id))
+    physical = _PHYSICAL.get(table, table)
+    if not tables.exists(physical, output):
+        return tables.empty(spark, table)
+    rows = tables.read(spark, physical, output, run_id)
+    if physical is not table:
+        rows = rows.filter(F.col("kind") == table.name)
+    return rows.select(*table.names)
+
+
+def lso(partition_txn: DataFrame) -> DataFrame:
+    """Who held the last stable offset: a run pins from where all earlier-begun runs had ended to its own marker."""
+    by_start = Window.partitionBy("replica_id").orderBy("first_offset")
+    earlier = F.max(F.coalesce("marker_offset", F.lit(2**62))).over(
+        by_start.rowsBetween(Window.unboundedPreceding, -1)
+    )
+    runs = partition_txn.filter(F.col("is_transactional"))
+    pinned = runs.select("*", F.greatest("first_offset", F.coalesce(earlier, F.lit(-1))).alias("pinned_from_offset"))
+    is_pin = F.col("marker_offset").isNull() | (F.col("pinned_from_offset") < F.col("marker_offset"))
+    return pinned.filter(is_pin & (F.col("pinned_from_offset") < 2**62)).select(
+        "copy", "topic", "partition", "replica_id", "producer_id", "run_number",
+        F.col("first_offset").alias("last_stable_offset"), "pinned_from_offset",
+        F.col("marker_offset").alias("pinned_to_offset"),
+    )
+
+
+def producer_epoch(partition_txn: DataFrame) -> DataFrame:
+    """One row a producer epoch and replica, from its runs."""
+    return (
+        partition_txn.withColumn("producer_epoch", F.coalesce("max_epoch", "marker_epoch"))
+        .groupBy("copy", "topic", "partition", "replica_id", "producer_id", "producer_epoch")
+        .agg(
+            F.min("first_offset").alias("first_offset"),
+            F.max("last_offset").alias("last_offset"),
+            F.sum("record_count").alias("record_count"),
+            F.count(F.lit(1)).alias("run_count"),
+            F.max("marker_offset").alias("last_marker_offset"),
+        )
+        .select(*silver.PRODUCER_EPOCH.names)
+    )
