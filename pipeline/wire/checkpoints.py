@@ -28,9 +28,7 @@ class CleanShutdown(NamedTuple):
     broker_epoch: int | None
 
 
-def offset_checkpoint(
-    data: bytes, limits: Limits = DEFAULT_LIMITS
-) -> list[tuple[str, int, int]]:
+def offset_checkpoint(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[tuple[str, int, int]]:
     """Read a replication, recovery-point, log-start or cleaner offset checkpoint.
 
     Returns:
@@ -47,9 +45,7 @@ def offset_checkpoint(
     return entries
 
 
-def leader_epoch_checkpoint(
-    data: bytes, limits: Limits = DEFAULT_LIMITS
-) -> list[tuple[int, int]]:
+def leader_epoch_checkpoint(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[tuple[int, int]]:
     """Read `leader-epoch-checkpoint`.
 
     Returns:

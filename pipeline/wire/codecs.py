@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
 
 from pipeline.wire.batch import CODEC_GZIP, CODEC_LZ4, CODEC_NONE, CODEC_SNAPPY, CODEC_ZSTD
 from pipeline.wire.cursor import read_uvarint
@@ -89,6 +89,8 @@ def _snappy_block(block: bytes, room: int) -> bytes:
     if announced > (len(block) - start) * _SNAPPY_MAX_RATIO:
         raise WireError("broken snappy: announces more than it can hold", "codec")
     try:
-        return bytes(pa.decompress(block, decompressed_size=announced, codec="snappy", asbytes=True))
+        return bytes(
+            pa.decompress(block, decompressed_size=announced, codec="snappy", asbytes=True)
+        )
     except (pa.ArrowException, OSError) as error:
         raise WireError(f"broken snappy: {type(error).__name__}", "codec") from None

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.wire import record
+from pipeline.wire.arrays import Chunk
 from pipeline.wire.checkpoints import topic_id_text
 from pipeline.wire.cursor import Cursor, text
 from pipeline.wire.errors import WireError
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
-from pipeline.wire.arrays import Chunk
 
 OFFSET_COMMIT_TYPES = (0, 1)
 GROUP_METADATA_TYPE = 2
@@ -145,7 +145,9 @@ def decode_batches(
     Never raises on bytes: what cannot be decoded is listed in `failures`.
     """
     result = GroupRecords([], [], [], [])
-    for index, offset, key, value in record.keys_and_values(chunk, indices, limits, result.failures):
+    for index, offset, key, value in record.keys_and_values(
+        chunk, indices, limits, result.failures
+    ):
         try:
             result.entries.append(decode(key, value, limits))
         except WireError as error:

@@ -7,11 +7,12 @@ last message inside, whose offsets are absolute in magic 0 and relative in magic
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
 from typing import NamedTuple
 
-from pipeline.wire.batch import CODEC_MASK, CODEC_NONE, NO_TIMESTAMP, TIMESTAMP_TYPE_MASK
+from pipeline.wire.batch import CODEC_LZ4, CODEC_MASK, CODEC_NONE, NO_TIMESTAMP, TIMESTAMP_TYPE_MASK
 from pipeline.wire.codecs import decompress
 from pipeline.wire.cursor import Cursor
 from pipeline.wire.errors import WireError
@@ -19,6 +20,8 @@ from pipeline.wire.header import LEGACY_CRC_COVERS_FROM, LEGACY_MIN_LENGTH
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
 _CRC = struct.Struct(">I")
+_LZ4_FLAGS_AT = 4
+_LZ4_HAS_SIZE = 0x08
 
 
 class Message(NamedTuple):
@@ -69,7 +72,10 @@ def messages(entry: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Message]:
         return [Message(outer.offset, outer.timestamp_ms, outer.key, outer.value)]
     if outer.value is None:
         raise WireError("compressed entry without a value")
-    inner = _inner_entries(decompress(codec, outer.value, limits), outer.magic, limits)
+    value = outer.value
+    if codec == CODEC_LZ4 and outer.magic == 0:
+        value = _with_lz4_header_checksum(value)
+    inner = _inner_entries(decompress(codec, value, limits), outer.magic, limits)
     if not inner:
         raise WireError("compressed entry without messages")
     shift = outer.offset - inner[-1].offset if outer.magic == 1 else 0
@@ -83,8 +89,11 @@ def messages(entry: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Message]:
         )
         for message in inner
     ]
-    if not 0 <= found[0].offset <= found[-1].offset == outer.offset:
+    offsets = [message.offset for message in found]
+    if offsets[0] < 0 or offsets[-1] != outer.offset:
         raise WireError("offsets inside a compressed entry do not lead to its own")
+    if any(later <= earlier for earlier, later in itertools.pairwise(offsets)):
+        raise WireError("offsets inside a compressed entry do not ascend")
     return found
 
 
@@ -120,3 +129,29 @@ def _entry(cursor: Cursor) -> _Entry:
 def _nullable(cursor: Cursor) -> bytes | None:
     size = cursor.int32()
     return None if size == -1 else cursor.take(size)
+
+
+def _with_lz4_header_checksum(frame: bytes) -> bytes:
+    """Put the frame's header checksum right: with magic 0 Kafka computed it over the frame's
+    magic number too (KAFKA-3160), and decoders refuse that."""
+    if len(frame) <= _LZ4_FLAGS_AT:
+        return frame
+    flags = frame[_LZ4_FLAGS_AT]
+    end = _LZ4_FLAGS_AT + 2 + (8 if flags & _LZ4_HAS_SIZE else 0)
+    checksum = _xxh32(frame[_LZ4_FLAGS_AT:end]) >> 8 & 0xFF
+    return frame[:end] + bytes([checksum]) + frame[end + 1 :]
+
+
+def _xxh32(data: bytes) -> int:
+    """XXH32 with seed 0 of fewer than 16 bytes."""
+    value = (0x165667B1 + len(data)) & 0xFFFFFFFF
+    whole = len(data) // 4 * 4
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        value = (value + word * 0xC2B2AE3D) & 0xFFFFFFFF
+        value = ((value << 17 | value >> 15) & 0xFFFFFFFF) * 0x27D4EB2F & 0xFFFFFFFF
+    for byte in data[whole:]:
+        value = (value + byte * 0x165667B1) & 0xFFFFFFFF
+        value = ((value << 11 | value >> 21) & 0xFFFFFFFF) * 0x9E3779B1 & 0xFFFFFFFF
+    for shift, factor in ((15, 0x85EBCA77), (13, 0xC2B2AE3D), (16, 1)):
+        value = (value ^ value >> shift) * factor & 0xFFFFFFFF
+    return value

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.wire import record
+from pipeline.wire.arrays import Chunk
 from pipeline.wire.cursor import Cursor, read_uvarint, text
 from pipeline.wire.errors import WireError
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
-from pipeline.wire.arrays import Chunk
 
 KEY_VERSION = 0
 HIGHEST_VALUE_VERSION = 1
@@ -113,7 +113,22 @@ def decode(key: bytes | None, value: bytes | None, limits: Limits = DEFAULT_LIMI
     transactional_id = _transactional_id(key)
     if value is None:
         return TxnEntry(
-            transactional_id, KEY_VERSION, None, -1, -1, -1, -1, (), True, -1, -1, -1, -1, None, -1, b""
+            transactional_id,
+            KEY_VERSION,
+            None,
+            -1,
+            -1,
+            -1,
+            -1,
+            (),
+            True,
+            -1,
+            -1,
+            -1,
+            -1,
+            None,
+            -1,
+            b"",
         )
     try:
         version = _VERSION.unpack_from(value)[0]
@@ -141,7 +156,9 @@ def decode_batches(
     result = TxnRecords([], [], [], [])
     add_index, add_offset = result.batch_index.append, result.offset.append
     add_entry = result.entries.append
-    for index, offset, key, value in record.keys_and_values(chunk, indices, limits, result.failures):
+    for index, offset, key, value in record.keys_and_values(
+        chunk, indices, limits, result.failures
+    ):
         try:
             add_entry(decode(key, value, limits))
         except WireError as error:
