@@ -80,11 +80,11 @@ class Config(_Strict):
     inputs: Annotated[tuple[str, ...], Field(strict=False)] = ()
     output: str = "./audit-output"
     stage: Stage = "audit"
-    run_id: str | None = Field(default=None, pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,79}\Z")
+    run_id: str | None = Field(default=None, pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,79}\z")
     cluster_id: str | None = Field(default=None, min_length=1, max_length=249)
     as_of_ms: TimeMs = None
     copy_started_ms: TimeMs = None
-    kafka_version: str | None = Field(default=None, pattern=r"\A\d+\.\d+(\.\d+){0,2}\Z")
+    kafka_version: str | None = Field(default=None, pattern=r"\A\d+\.\d+(\.\d+){0,2}\z")
     now_ms: TimeMs = None
     marker_grace_ms: int = Field(default=30_000, ge=0)
     clock_skew_ms: int = Field(default=1_000, ge=0, le=60_000)

@@ -47,6 +47,7 @@ RUN = Table(
     "One audit run: verdict, coverage and provenance, the same as `summary.json`.",
     (
         Column("run_id", "string", "Given, or as-of with a hash of input and configuration."),
+        Column("sequence", "int", "Order of the runs of this output root."),
         Column("cluster_id", "string", "Cluster, or `unknown`."),
         Column("verdict", "string", "passed, failed or unknown."),
         Column("exit_code", "int", "As in the command's contract."),

@@ -13,9 +13,10 @@ import pyarrow as pa
 from pipeline.spark.arrow import arrow_schema
 from pipeline.spark.read_records import commit_rows, txn_rows
 from pipeline.spark.read_sidecar import sidecar_rows
+from pipeline.wire.arrays import BatchArrays, Chunk
 from pipeline.wire.batch import Damage
 from pipeline.wire.limits import DEFAULT_LIMITS
-from pipeline.wire.scan import BatchArrays, Chunk, scan
+from pipeline.wire.scan import scan
 from schemas.bronze import ENTRY
 from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC
 

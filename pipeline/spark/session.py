@@ -1,24 +1,42 @@
-"""The one place that builds a Spark session."""
+"""The one place that starts Spark.
+
+The JVM is started by Spark's own `spark-submit` with what must be known before it runs (memory, JVM flags, class path);
+everything else is set afterwards, and only where neither the user's options nor `spark-defaults.conf` set it.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-JARS_VARIABLE = "AUDIT_JARS"
-"""Colon-separated Delta JARs; the launcher sets it."""
+from pipeline.errors import AuditError, UnsupportedEnvironment
+from pipeline.spark.options import is_set, master_of, with_jars
 
-_DEFAULTS = {
+ROOT = Path(__file__).resolve().parents[2]
+JARS_VARIABLE = "AUDIT_JARS"
+"""The Delta JARs (files or a folder, as in a class path) where Python's own environment does not hold them."""
+
+CLASS_ARCHIVE = Path(sys.prefix, "classes.jsa")
+"""Loaded classes as the JVM keeps them (class data sharing), made once at set-up; the JVM ignores one that does not fit."""
+
+_SETTINGS = {
     "spark.app.name": "kafka-transaction-audit",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
@@ -26,37 +44,119 @@ _DEFAULTS = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.stats.collect": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    "spark.driver.memory": "1g",
-    "spark.log.level": "ERROR",
-    "spark.python.worker.reuse": "true",
-    "spark.sql.ansi.enabled": "true",
     "spark.sql.codegen.cache.maxEntries": "500",
     "spark.sql.debug.maxToStringFields": "200",
     "spark.sql.parquet.compression.codec": "zstd",
 }
-_LOCAL = {
-    "spark.master": "local[*]",
+_LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=4 -Xss4m",
 }
 
 
-def build() -> SparkSession:
-    """Builds or returns the session; a setting that the user gave to spark-submit is never overridden."""
+def build(*, options: Sequence[str] = (), log: Path | None = None, quick: bool = True) -> SparkSession:
+    """Start Spark, or return the session that runs.
+
+    Args:
+        options: what the user wrote behind `--spark`, for spark-submit.
+        log: file that takes everything that Spark and its workers print; None leaves it on standard error.
+        quick: the input is small: compile with the first tier only, which starts faster and runs slower.
+
+    Raises:
+        UnsupportedEnvironment: the Delta JARs are missing.
+        AuditError: the JVM did not start; the message names the log.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = SparkConf()
-    is_local = conf.get("spark.master", "local").startswith("local")
-    defaults = dict(_DEFAULTS)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    master = master_of(options)
+    is_local = master.startswith("local")
     if is_local:
-        defaults |= _LOCAL
-        defaults["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 2)
-        defaults["spark.default.parallelism"] = str(os.cpu_count() or 2)
-    defaults["spark.sql.warehouse.dir"] = Path(tempfile.gettempdir(), "audit-warehouse").as_uri()
-    jars = os.environ.get(JARS_VARIABLE, "")
-    if jars:
-        defaults["spark.jars"] = ",".join(jars.split(":"))
-    for name, value in defaults.items():
-        if not conf.contains(name):
-            conf.set(name, value)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    _launch(_start_settings(options, is_local, quick), options, log)
+    conf = SparkConf()
+    settings = _SETTINGS | {"spark.master": master, "spark.sql.warehouse.dir": _warehouse()}
+    if is_local:
+        cores = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2)
+        settings |= _LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
+    for name, value in settings.items():
+        conf.setIfMissing(name, value)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if not is_local:
+        spark.sparkContext.addPyFile(_code_archive())
+    return spark
+
+
+def delta_jars() -> list[str]:
+    """The Delta JARs of this installation.
+
+    Raises:
+        UnsupportedEnvironment: there are none.
+    """
+    places = os.environ.get(JARS_VARIABLE) or str(Path(sys.prefix, "jars"))
+    entries = [Path(entry) for entry in places.split(os.pathsep)]
+    jars = sorted(
+        str(jar) for entry in entries for jar in (entry.glob("delta-*.jar") if entry.is_dir() else [entry])
+    )
+    if not jars or not all(Path(jar).is_file() for jar in jars):
+        raise UnsupportedEnvironment(f"no Delta JARs in {places}; start with ./spark-submit.sh, which fetches them")
+    return jars
+
+
+def _start_settings(options: Sequence[str], is_local: bool, quick: bool) -> dict[str, str]:
+    jars = delta_jars()
+    tier = ("-XX:TieredStopAtLevel=1",) if quick else ()
+    sharing = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
+    flags = ("-XX:+UseParallelGC", "-Xss4m", "-Xlog:disable", *tier, *sharing, f"-Dlog4j2.configurationFile={_log4j()}")
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.driver.extraJavaOptions": " ".join(shlex.quote(flag) for flag in flags),
+    }
+    if not is_local:
+        settings["spark.jars"] = ",".join(jars)
+    return {name: value for name, value in settings.items() if not is_set(name, options)}
+
+
+def _log4j() -> str:
+    return (ROOT / "conf" / "log4j2.properties").as_uri()
+
+
+def _launch(settings: dict[str, str], options: Sequence[str], log: Path | None) -> None:
+    """Start the JVM with its output in the log; the user's options come last and win."""
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*with_jars(options, settings.get("spark.jars")), "pyspark-shell"])
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    try:
+        if log is None:
+            gateway = launch_gateway(conf)
+        else:
+            with log.open("ab") as sink:
+                gateway = launch_gateway(conf, {"stdout": sink, "stderr": subprocess.STDOUT})
+    except PySparkRuntimeError:
+        where = f"; the reason is in {log}" if log else ""
+        raise AuditError(f"Spark did not start{where}") from None
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def _warehouse() -> str:
+    folder = tempfile.mkdtemp(prefix="audit-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder).as_uri()
+
+
+def _code_archive() -> str:
+    """The project's modules as a zip that executors on other machines import from."""
+    folder = tempfile.mkdtemp(prefix="audit-code-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    archive = Path(folder, "audit-code.zip")
+    with ZipFile(archive, "w") as target:
+        for package in ("pipeline", "schemas"):
+            for file in sorted((ROOT / package).rglob("*.py")):
+                target.write(file, file.relative_to(ROOT))
+    return str(archive)

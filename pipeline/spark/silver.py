@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -99,11 +100,18 @@ def _frontiers(rows: list[object]) -> dict[int, int | None]:
     return {replica: ms for replica, (_, ms) in lowest.items()}
 
 
-def build(run: Run) -> None:
-    """All silver tables of the run."""
+def build(run: Run, stage: Callable[[str], None]) -> None:
+    """All silver tables of the run.
+
+    Args:
+        run: The run.
+        stage: Told what is being done.
+    """
     write_replicas(run)
     write_coordinator(run)
+    stage("replaying committed offsets")
     write_offsets(run)
+    stage("replaying producers and aligning markers")
     write_partitions(run)
     write_events(run)
 

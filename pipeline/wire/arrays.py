@@ -86,6 +86,16 @@ class Chunk(NamedTuple):
         return self.data[start : start + int(self.arrays.size_bytes[index])]
 
 
+def gather(data: bytes, dtype: np.dtype[Any], places: Array) -> Array:
+    """Copy a structure from each of many byte positions.
+
+    Copying opaque elements first is ten times as fast as copying structured ones.
+    """
+    opaque = np.dtype(f"V{dtype.itemsize}")
+    count = max(len(data) - dtype.itemsize + 1, 0)
+    return np.ndarray((count,), opaque, data, strides=(1,))[places].view(dtype)
+
+
 def from_batches(batches: Sequence[Batch]) -> BatchArrays:
     """Turn tuples into arrays."""
     columns = zip(*batches, strict=True) if batches else ((),) * len(DTYPES)

@@ -13,7 +13,7 @@ import google_crc32c
 import numpy as np
 
 from pipeline.wire import arrays as columns
-from pipeline.wire.arrays import Array, BatchArrays, Chunk
+from pipeline.wire.arrays import Array, BatchArrays, Chunk, gather
 from pipeline.wire.batch import (
     CODEC_MASK,
     CODEC_ZSTD,
@@ -134,7 +134,7 @@ class _Scanner:
             The chunk, and how many batches it holds.
         """
         places = np.array(positions, np.int64)
-        heads = np.ndarray((len(data) - HEADER.size + 1,), HEADER_DTYPE, data, strides=(1,))[places]
+        heads = gather(data, HEADER_DTYPE, places)
         sizes = np.diff(np.append(places, stop))
         base = heads["base_offset"].astype(np.int64)
         delta = heads["last_offset_delta"].astype(np.int64)
@@ -300,8 +300,7 @@ def _markers(
     common = (sizes[control] == MARKER_BATCH_SIZE) & (count[control] == 1)
     common &= (attributes[control] & CODEC_MASK) == 0
     usual = control[common]
-    every = np.ndarray((len(data) - MARKER_DTYPE.itemsize + 1,), MARKER_DTYPE, data, strides=(1,))
-    body = every[places[usual] + HEADER.size]
+    body = gather(data, MARKER_DTYPE, places[usual] + HEADER.size)
     is_usual = (body["prefix"] == MARKER_PREFIX) & (body["value_size"] == MARKER_VALUE_SIZE)
     is_usual &= (body["key_version"] >= 0) & (body["value_version"] >= 0)
     is_usual &= (body["header_count"] == 0) & (body["control_type"] >= 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import google_crc32c
 import numpy as np
 
-from pipeline.wire.arrays import Array
+from pipeline.wire.arrays import Array, gather
 from pipeline.wire.batch import CODEC_ZSTD, Batch, Damage
 from pipeline.wire.examine import ATTRIBUTES_MASK, Flaw, ReadAt, Window, examine, is_plausible
 from pipeline.wire.header import (
@@ -192,8 +192,7 @@ def _candidates(piece: bytes, count: int, limits: Limits) -> list[tuple[int, int
     places = np.flatnonzero(could)
     if not places.size:
         return []
-    every = np.ndarray((count,), HEADER_DTYPE, piece, strides=(1,))
-    heads = every[places]
+    heads = gather(piece, HEADER_DTYPE, places)
     delta = heads["last_offset_delta"].astype(np.int64)
     length = heads["batch_length"].astype(np.int64)
     fits = (length >= MIN_LENGTH) & (length + LOG_OVERHEAD <= limits.max_batch_bytes)

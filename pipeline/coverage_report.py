@@ -1,0 +1,153 @@
+"""What a run could and could not judge, in words and counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from pipeline.detect import DETECTORS
+from pipeline.spark import coverage as covered
+from pipeline.spark.detect_inputs import damage_rows, is_fixed_version
+from pipeline.spark.silver import Run
+from schemas import silver
+from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+
+_NEEDS = {
+    "batch": "a data partition's .log files",
+    "txn_state": f"a partition of {TXN_TOPIC}",
+    "offset_commit": f"a partition of {OFFSETS_TOPIC}",
+    "replica": "the same partition from two brokers",
+    "segment": "any .log file",
+}
+
+
+def attempted(run: Run) -> dict[str, str | None]:
+    """Detector code -> None when its inputs are there, else what it needs."""
+    topics = {one.topic for one in run.facts}
+    replicas = Counter((one.copy, one.topic, one.partition) for one in run.facts)
+    has = {
+        "batch": bool(topics - {TXN_TOPIC}),
+        "txn_state": TXN_TOPIC in topics,
+        "offset_commit": OFFSETS_TOPIC in topics,
+        "replica": any(count > 1 for count in replicas.values()),
+        "segment": bool(topics),
+    }
+    result: dict[str, str | None] = {}
+    for detector in DETECTORS:
+        missing = [_NEEDS[need] for need in detector.NEEDS if not has[need]]
+        result[detector.CODE] = f"not attempted: needs {' and '.join(missing)}" if missing else None
+    if is_fixed_version(run.config.kafka_version) and result["offset_race"] is None:
+        result["offset_race"] = f"not attempted: Kafka {run.config.kafka_version} has the fix of KAFKA-17507"
+    return result
+
+
+def judge(run: Run, attempts: dict[str, str | None]) -> Callable[[dict[str, Any]], bool]:
+    """Whether this run read the offsets of an earlier finding with its detector: only then it may be resolved."""
+    ranges = {
+        (one.topic, one.partition): (one.history_start_offset, one.log_end_offset)
+        for one in run.facts
+        if one.is_replayed
+    }
+
+    def judged(finding: dict[str, Any]) -> bool:
+        if attempts.get(finding["code"], "unknown detector") is not None:
+            return False
+        extent = ranges.get((finding["topic"], finding["partition"]))
+        if extent is None or finding["first_offset"] is None:
+            return False
+        if finding["code"] == "committed_offset" or finding["code"] == "marker_audit":
+            return True
+        return extent[0] <= finding["first_offset"] < extent[1]
+
+    return judged
+
+
+def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:
+    """Why a verdict of `passed` would be too much; empty when nothing stands against it."""
+    reasons = []
+    if not run.facts:
+        reasons.append("no Kafka log files were found")
+    for absent in covered.absent_partitions(run.plan):
+        if absent.topic != OFFSETS_TOPIC or _is_listed(run, absent):
+            reasons.append(
+                f"{absent.topic}-{absent.partition} is not in the copy although its checkpoint names it "
+                f"(high watermark {absent.high_watermark})"
+            )
+    damages: Counter[tuple[str, int, str]] = Counter()
+    for row in damage_rows(run):
+        label, is_active = row[8], row[12]
+        if label == "segment_overlap" or (label in ("torn_tail", "zero_tail") and is_active):
+            continue
+        damages[row[1], row[2], label] += 1
+    for (topic, partition, label), count in sorted(damages.items()):
+        reasons.append(f"{topic}-{partition}: {count} damaged place(s) ({label})")
+    reasons += [f"{one.name} could not be read: {one.detail}" for one in run.plan.unread]
+    for code in run.config.gate.require or ():
+        if attempts.get(code) is not None:
+            reasons.append(f"{code} is required: {attempts[code]}")
+    return reasons
+
+
+def _is_listed(run: Run, absent: covered.Absent) -> bool:
+    """Whether transactions name the partition; offsets of plain groups alone are nothing to audit here."""
+    name = f"{absent.topic}\x00{absent.partition}"
+    listed = run.silver(silver.TRANSACTION).filter(
+        F.exists(
+            "partitions",
+            lambda one: F.concat(one["topic"], F.lit("\x00"), one["partition"].cast("string")) == name,
+        )
+    )
+    return not listed.isEmpty()
+
+
+def counts(findings: list[dict[str, Any]]) -> dict[str, Any]:
+    """Findings by severity, code, certainty and status."""
+    open_ones = [one for one in findings if one["status"] in ("new", "open")]
+    return {
+        "by_severity": dict(Counter(one["severity"] for one in open_ones)),
+        "by_certainty": dict(Counter(one["certainty"] for one in open_ones)),
+        "by_class": dict(Counter(f"{one['code']}/{one['class']}" for one in open_ones)),
+        "by_status": dict(Counter(one["status"] for one in findings)),
+    }
+
+
+def detectors(attempts: dict[str, str | None]) -> dict[str, str]:
+    """Detector code -> `judged`, or why it was not attempted."""
+    return {code: reason or "judged" for code, reason in attempts.items()}
+
+
+def as_of_ms(run: Run) -> int | None:
+    """Newest broker-stamped time in any log, or what the user gave."""
+    if run.config.as_of_ms is not None:
+        return run.config.as_of_ms
+    return max((one.read_until_ms for one in run.facts if one.read_until_ms is not None), default=None)
+
+
+def coverage(run: Run) -> dict[str, Any]:
+    """What was read: brokers, partitions, files, bytes, times, and what was left aside."""
+    segments = run.ingested.segments
+    return {
+        "brokers": sorted({one.broker_id for one in run.facts if one.broker_id is not None}),
+        "copies": len({one.copy for one in run.facts}),
+        "partitions": len({(one.copy, one.topic, one.partition) for one in run.facts}),
+        "replicas": len(run.facts),
+        "segments": len(segments),
+        "bytes": sum(one["size_bytes"] for one in segments),
+        "readable_bytes": sum(one["readable_bytes"] for one in segments),
+        "batches": sum(one["batch_count"] for one in segments),
+        "records": sum(one["record_count"] for one in segments),
+        "markers": sum(one["marker_count"] for one in segments),
+        "first_broker_ms": min((one.first_broker_ms for one in run.facts if one.first_broker_ms), default=None),
+        "last_broker_ms": as_of_ms(run),
+        "is_one_instant": all(one.is_one_instant for one in run.facts) if run.facts else False,
+        "coordinator_partitions": {
+            str(copy): ("all read" if everything.is_read else "not all read")
+            for copy, everything in sorted(run.coverage.everything.items())
+        },
+        "skipped_files": len(run.plan.skipped),
+        "skipped": sorted({f"{one.reason}: {one.detail}" for one in run.plan.skipped}),
+        "damaged_places": len(run.ingested.unreadable),
+    }

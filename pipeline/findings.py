@@ -1,0 +1,199 @@
+"""Runs the detectors, gives findings their ids, evidence and status, and writes them."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import inspect
+import json
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.config import Selection
+from pipeline.detect import DETECTORS
+from pipeline.spark import detect_inputs, tables
+from pipeline.spark.silver import Run
+from pipeline.text import sanitise
+from schemas import bronze, gold, silver
+
+Finding = dict[str, Any]
+_ID_FIELDS = (
+    "code", "class", "topic", "partition", "producer_id", "first_offset", "transactional_id", "group_id",
+)
+_ID_FIELDS_BY_CODE = {
+    "hanging_transaction": ("code", "topic", "partition", "producer_id", "first_offset", "group_id"),
+}
+_TEXTS = (
+    "topic", "transactional_id", "group_id", "title", "explanation", "advice", "refuted_by",
+)
+
+
+def finding_id(finding: Finding) -> str:
+    """SHA-256 of what the fault is: never of broker, segment, certainty or end."""
+    fields = _ID_FIELDS_BY_CODE.get(finding["code"], _ID_FIELDS)
+    text = json.dumps([finding[name] for name in fields], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
+    """Findings of all detectors that could be attempted, with ids and evidence, not yet a status.
+
+    Args:
+        run: The run, its silver written.
+        attempted: Detector code -> None, or why it was not attempted.
+    """
+    inputs = _Inputs(run)
+    parts = [
+        detector.find(**inputs.of(detector.find))
+        for detector in DETECTORS
+        if attempted.get(detector.CODE) is None
+    ]
+    if not parts:
+        return []
+    raw: DataFrame = reduce(DataFrame.unionByName, parts)
+    rows = [row.asDict(recursive=True) for row in raw.collect()]
+    places = _places(run, rows)
+    merged: dict[str, Finding] = {}
+    for row in rows:
+        finding = _finish(row, places)
+        known = merged.get(finding["finding_id"])
+        merged[finding["finding_id"]] = finding if known is None else _merge(known, finding)
+    return order(list(merged.values()))
+
+
+class _Inputs:
+    """Tables by parameter name, each made once."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.made: dict[str, Any] = {"race_window_ms": run.config.race_window_ms}
+        self.silver = {table.name: table for table in silver.TABLES}
+
+    def of(self, find: Any) -> dict[str, Any]:
+        """What a detector's `find` asks for."""
+        return {name: self._table(name) for name in inspect.signature(find).parameters}
+
+    def _table(self, name: str) -> Any:
+        if name not in self.made:
+            if name in self.silver:
+                self.made[name] = self.run.silver(self.silver[name])
+            else:
+                self.made[name] = getattr(detect_inputs, name)(self.run)
+        return self.made[name]
+
+
+def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], list[Finding]]:
+    """(copy, topic, partition, offset) -> every replica's file and byte position that holds it."""
+    wanted = sorted(
+        {
+            (row["copy"], place["topic"], place["partition"], place["offset"])
+            for row in rows
+            for place in row["places"]
+            if place["topic"] is not None and place["partition"] is not None
+        }
+    )
+    if not wanted:
+        return {}
+    replicas = [(one.replica_id, one.copy, one.topic, one.partition, one.broker_id) for one in run.facts]
+    spark = run.spark
+    asked = spark.createDataFrame(wanted, "copy int, topic string, partition int, offset bigint")
+    known = spark.createDataFrame(
+        replicas, "replica_id bigint, copy int, topic string, partition int, broker int"
+    )
+    lookup = asked.join(known, ["copy", "topic", "partition"], how="inner")
+    entries = (
+        tables.read(spark, bronze.ENTRY, run.output, run.run_id)
+        .filter(F.col("kind").isin("batch", "txn_state", "offset_commit"))
+        .select("replica_id", F.col("base_offset").alias("offset"), "position", "segment_id")
+    )
+    found: dict[tuple[int, str, int, int], list[Finding]] = {}
+    files = {one["segment_id"]: one["file"] for one in run.ingested.segments}
+    for row in entries.join(F.broadcast(lookup), ["replica_id", "offset"], how="inner").distinct().collect():
+        key = (row["copy"], row["topic"], row["partition"], row["offset"])
+        found.setdefault(key, []).append(
+            {"broker": row["broker"], "file": files.get(row["segment_id"]), "position": row["position"]}
+        )
+    return found
+
+
+def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]) -> Finding:
+    finding = {name: row.get(name) for name in gold.FINDING.names}
+    finding["finding_id"] = finding_id(row)
+    evidence: list[Finding] = []
+    for place in row["places"]:
+        key = (row["copy"], place["topic"], place["partition"], place["offset"])
+        holders = places.get(key) or [{"broker": None, "file": None, "position": None}]
+        for holder in sorted(holders, key=lambda one: (one["broker"] or 0, one["file"] or "")):
+            file = holder["file"] if holder["file"] is None else sanitise(holder["file"])
+            evidence.append({**holder, "file": file, "offset": place["offset"], "what": place["what"]})
+    finding["evidence"] = evidence
+    finding["advice"] = finding["advice"] or ""
+    for name in _TEXTS:
+        if finding[name] is not None:
+            finding[name] = sanitise(finding[name])
+    return finding
+
+
+def _merge(one: Finding, other: Finding) -> Finding:
+    """The same fault seen twice: the more severe row, all evidence."""
+    first, second = sorted((one, other), key=_rank)
+    more = [item for item in second["evidence"] if item not in first["evidence"]]
+    return {**first, "evidence": first["evidence"] + more}
+
+
+def _rank(finding: Finding) -> tuple[Any, ...]:
+    return (
+        gold.SEVERITIES.index(finding["severity"]),
+        gold.CERTAINTIES.index(finding["certainty"]),
+        finding["code"],
+        finding["class"],
+        finding["topic"] or "",
+        -1 if finding["partition"] is None else finding["partition"],
+        -1 if finding["first_offset"] is None else finding["first_offset"],
+        finding["finding_id"],
+    )
+
+
+def order(findings: list[Finding]) -> list[Finding]:
+    """Most severe first; the same input gives the same order."""
+    return sorted(findings, key=_rank)
+
+
+def with_status(findings: list[Finding], previous: list[Finding], judged: Any) -> list[Finding]:
+    """Sets each status against the previous completed run and adds what that run had and this one has not.
+
+    Args:
+        findings: Of this run.
+        previous: Findings of the previous completed run that were new, open or not seen.
+        judged: Function of a previous finding: whether this run read the same offsets with the same detector.
+    """
+    before = {one["finding_id"]: one for one in previous}
+    result = []
+    for one in findings:
+        result.append({**one, "status": "open" if one["finding_id"] in before else "new"})
+    now = {one["finding_id"] for one in findings}
+    for name, one in before.items():
+        if name not in now:
+            result.append({**one, "status": "resolved" if judged(one) else "not_seen"})
+    return order(result)
+
+
+def selected(finding: Finding, selection: Selection) -> bool:
+    """Whether the selection shows and gates it."""
+    globs = (
+        (selection.topics, finding["topic"]),
+        (selection.transactional_id, finding["transactional_id"]),
+        (selection.group, finding["group_id"]),
+    )
+    if any(glob is not None and not fnmatch.fnmatchcase(value or "", glob) for glob, value in globs):
+        return False
+    if selection.producer_id is not None and finding["producer_id"] != selection.producer_id:
+        return False
+    last = finding["last_timestamp_ms"] or finding["first_timestamp_ms"]
+    if selection.since_ms is not None and last is not None and last < selection.since_ms:
+        return False
+    first = finding["first_timestamp_ms"] or finding["last_timestamp_ms"]
+    return not (selection.until_ms is not None and first is not None and first > selection.until_ms)

@@ -1,0 +1,1 @@
+"""What people and machines read: files of a run, and the terminal."""

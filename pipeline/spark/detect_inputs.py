@@ -1,0 +1,234 @@
+"""Small tables that detectors take besides silver: each is empty where its facts are not in the copy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.spark import tables
+from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.silver import Run
+from schemas import bronze, silver
+
+TAILS = ("torn_tail", "zero_tail")
+_DAMAGE = (
+    "copy int, topic string, partition int, broker_id int, file string, base_offset bigint, position bigint, size_bytes bigint, "
+    "label string, explanation string, after_offset bigint, next_offset bigint, is_active boolean"
+)
+_DIVERGENCE = (
+    "copy int, topic string, partition int, broker_id int, other_broker_id int, class string, offset bigint, "
+    "last_offset bigint, high_watermark bigint, is_acknowledged boolean, older_epoch int, newer_epoch int"
+)
+
+
+def damage_rows(run: Run) -> list[tuple[Any, ...]]:
+    """Unreadable places and overlapping segments, in the columns of `damage`."""
+    replicas = {one.replica_id: one for one in run.facts}
+    places = {one.replica_id: one for one in run.plan.replicas}
+    newest: dict[int, int] = {}
+    by_id = {one["segment_id"]: one for one in run.ingested.segments}
+    for one in run.ingested.segments:
+        newest[one["replica_id"]] = max(newest.get(one["replica_id"], -1), one["base_offset"])
+    rows = []
+    for row in run.ingested.unreadable:
+        place = replicas.get(row["replica_id"]) or places[row["replica_id"]]
+        segment = by_id.get(row["segment_id"])
+        base = segment["base_offset"] if segment else None
+        is_active = segment is None or base == newest[row["replica_id"]]
+        rows.append(
+            (
+                place.copy, place.topic, place.partition, place.broker_id, row["file"], base, row["position"],
+                row["size_bytes"], _label(row, is_active), row["explanation"], row["after_offset"],
+                row["next_offset"], is_active,
+            )
+        )
+    for segment in run.ingested.segments:
+        if segment["segment_id"] in run.ingested.keep_from:
+            place = places[segment["replica_id"]]
+            rows.append(
+                (
+                    place.copy, place.topic, place.partition, place.broker_id, segment["file"],
+                    segment["base_offset"], 0, segment["size_bytes"], "segment_overlap",
+                    "its offsets lie in the segment before it", None, None, True,
+                )
+            )
+    return rows
+
+
+def _label(row: dict[str, Any], is_active: bool) -> str:
+    """Class of the damage; a last batch that a crash left half-written may keep its length and fail its checksum."""
+    reason: str = row["reason"]
+    if reason in TAILS:
+        return reason
+    if reason == "crc" and row["is_tail"] and is_active:
+        return "torn_tail"
+    return "crc" if reason == "crc" else "unreadable"
+
+
+def damage(run: Run) -> DataFrame:
+    """Input of `damaged_log`."""
+    return run.spark.createDataFrame(damage_rows(run), _DAMAGE)
+
+
+def log_end(run: Run) -> DataFrame:
+    """Largest log end of any replica, for partitions of a copy of one instant; tombstones tell re-creations."""
+    ends: dict[tuple[int, str, int], int] = {}
+    for one in run.facts:
+        if one.is_one_instant:
+            key = (one.copy, one.topic, one.partition)
+            ends[key] = max(ends.get(key, 0), one.log_end_offset)
+    rows = [(*key, end) for key, end in sorted(ends.items())]
+    return run.spark.createDataFrame(rows, "copy int, topic string, partition int, log_end_offset bigint")
+
+
+def coordinator_newest(run: Run) -> DataFrame:
+    """Newest record by coordinator partition and epoch."""
+    places = {one.replica_id: one for one in run.facts}
+    rows = [
+        (places[replica].copy, places[replica].partition, epoch, ms)
+        for replica, epochs in sorted(run.newest.items())
+        for epoch, ms in sorted(epochs.items())
+        if replica in places
+    ]
+    return run.spark.createDataFrame(
+        rows, "copy int, coordinator_partition int, leader_epoch int, newest_ms bigint"
+    )
+
+
+def snapshot_only(run: Run) -> DataFrame:
+    """Transactions that the newest snapshot at the log end holds open below the first retained offset."""
+    first: dict[int, int] = {}
+    for one in run.ingested.segments:
+        if one["first_offset"] is not None:
+            first[one["replica_id"]] = min(first.get(one["replica_id"], one["first_offset"]), one["first_offset"])
+    rows = []
+    for fact in run.facts:
+        if fact.is_replayed:
+            start = max(first.get(fact.replica_id, fact.log_end_offset), fact.log_start_offset or 0)
+            rows.append((fact.replica_id, fact.copy, fact.topic, fact.partition, fact.log_end_offset, start))
+    place = run.spark.createDataFrame(
+        rows, "replica_id bigint, copy int, topic string, partition int, log_end_offset bigint, log_start bigint"
+    )
+    entries = run.bronze(bronze.SIDECAR).filter(
+        (F.col("entry_kind") == "producer_snapshot") & F.col("current_txn_first_offset").isNotNull()
+    ).drop("topic", "partition")
+    joined = entries.join(F.broadcast(place), "replica_id", how="inner")
+    is_end = F.col("end_offset") == F.col("log_end_offset")
+    return joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start")))
+
+
+def race_scope(run: Run) -> DataFrame:
+    """Committed offsets to which KAFKA-17507 can apply: none behind the first proof of a fixed version."""
+    committed = run.silver(silver.COMMITTED_OFFSET)
+    if is_fixed_version(run.config.kafka_version):
+        return committed.limit(0)
+    proof = (
+        run.bronze(bronze.TXN_STATE).filter(F.col("value_version") >= 1).select("replica_id").limit(1)
+    )
+    if not proof.isEmpty():
+        return committed.limit(0)
+    places = run.spark.createDataFrame(
+        [(one.replica_id, one.copy, one.partition) for one in run.facts] or [],
+        "replica_id bigint, copy int, offsets_partition int",
+    )
+    fixed = (
+        run.bronze(bronze.OFFSET_COMMIT)
+        .filter(F.col("value_version") >= 4)
+        .join(F.broadcast(places), "replica_id", how="inner")
+        .groupBy("copy", "offsets_partition")
+        .agg(F.min("base_offset").alias("fixed_from"))
+    )
+    joined = committed.join(F.broadcast(fixed), ["copy", "offsets_partition"], how="left")
+    return joined.filter(F.col("fixed_from").isNull() | (F.col("record_offset") < F.col("fixed_from")))
+
+
+def is_fixed_version(version: str | None) -> bool:
+    """Whether the user says that brokers have the fix of KAFKA-17507 (3.9.1, 4.0.0)."""
+    return version is not None and tuple(int(part) for part in version.split(".")) >= (3, 9, 1)
+
+
+def divergence(run: Run) -> DataFrame:
+    """First offset at which each other replica differs from the one that is replayed."""
+    groups: dict[tuple[int, str, int], list[ReplicaFacts]] = defaultdict(list)
+    for one in run.facts:
+        groups[one.copy, one.topic, one.partition].append(one)
+    pairs = []
+    for members in groups.values():
+        main = next(one for one in members if one.is_replayed)
+        for other in members:
+            if other is main or other.topic_id != main.topic_id:
+                continue
+            floor = max(main.history_start_offset, other.history_start_offset)
+            pairs.append(
+                (
+                    main.replica_id, other.replica_id, main.copy, main.topic, main.partition, main.broker_id,
+                    other.broker_id, floor, main.log_end_offset, other.high_watermark or 0,
+                    other.max_leader_epoch, main.max_leader_epoch,
+                )
+            )
+    if not pairs:
+        return run.spark.createDataFrame([], _DIVERGENCE)
+    return _first_differences(run, pairs)
+
+
+def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
+    pair = F.broadcast(
+        run.spark.createDataFrame(
+            pairs,
+            "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id int, other_broker_id int, "
+            "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int",
+        )
+    )
+    ours = ("replica_id", "base_offset", "last_offset", "crc", "partition_leader_epoch", "producer_id",
+            "producer_epoch", "is_transactional", "is_control")
+    batches = run.bronze(bronze.BATCH).select(*ours)
+    # Records of the internal topics stand for their batches: one row a batch offset is enough.
+    for table in (bronze.TXN_STATE, bronze.OFFSET_COMMIT):
+        rows = _entry_rows(run, table.name).select(*ours)
+        batches = batches.unionByName(rows)
+    batches = batches.dropDuplicates(["replica_id", "base_offset"])
+    theirs = batches.join(pair, batches["replica_id"] == pair["other_id"], how="inner").filter(
+        F.col("base_offset") >= F.col("floor")
+    )
+    mine = batches.select(
+        F.col("replica_id").alias("main_id"), "base_offset", F.col("crc").alias("main_crc"),
+        F.col("partition_leader_epoch").alias("main_epoch"),
+    )
+    compared = theirs.join(mine, ["main_id", "base_offset"], how="left")
+    is_tail = F.col("base_offset") >= F.col("main_end")
+    is_other = F.col("main_crc").isNotNull() & (
+        (F.col("crc") != F.col("main_crc")) | (F.col("partition_leader_epoch") != F.col("main_epoch"))
+    )
+    differing = compared.filter(is_tail | is_other)
+    tail_data = differing.filter(F.col("is_transactional") & ~F.col("is_control")).select(
+        "copy", "topic", "partition", "other_id", "producer_id", F.col("producer_epoch").alias("transaction_epoch")
+    ).distinct()
+    emptied = run.silver(silver.PARTITION_TXN).filter(
+        F.col("first_offset").isNull() & (F.col("marker_type") == 1) & F.col("alignment").isin("aligned", "resent")
+    ).select("copy", "topic", "partition", "producer_id", "transaction_epoch").distinct()
+    lost = tail_data.join(
+        emptied, ["copy", "topic", "partition", "producer_id", "transaction_epoch"], how="inner"
+    ).select("other_id", F.lit(True).alias("lost_commit")).distinct()
+    key = ["copy", "topic", "partition", "broker_id", "other_broker_id", "other_id", "high_watermark", "older_epoch",
+           "newer_epoch"]
+    first = differing.groupBy(*key).agg(
+        F.min("base_offset").alias("offset"),
+        F.max("last_offset").alias("last_offset"),
+        F.max(is_other).alias("has_other"),
+    ).join(F.broadcast(lost), "other_id", how="left")
+    is_acknowledged = (F.col("offset") < F.col("high_watermark")) | F.coalesce(F.col("lost_commit"), F.lit(False))
+    return first.select(
+        "copy", "topic", "partition", "broker_id", "other_broker_id",
+        F.when(F.col("has_other"), F.lit("same_offset_other_bytes")).otherwise(F.lit("lost_tail")).alias("class"),
+        "offset", "last_offset", "high_watermark", is_acknowledged.alias("is_acknowledged"), "older_epoch", "newer_epoch",
+    )
+
+
+def _entry_rows(run: Run, kind: str) -> DataFrame:
+    rows = tables.read(run.spark, bronze.ENTRY, run.output, run.run_id).filter(F.col("kind") == kind)
+    return rows.withColumn("is_control", F.lit(False)).withColumn(
+        "is_transactional", F.coalesce(F.col("is_transactional"), F.lit(False))
+    )
