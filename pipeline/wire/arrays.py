@@ -40,8 +40,10 @@ assert tuple(DTYPES) == Batch._fields
 
 
 class BatchArrays(NamedTuple):
-    """One array per field of `Batch`, all of one length; null is -1 in the last three nullable
-    fields (delete_horizon_ms, control_type, coordinator_epoch)."""
+    """One array per field of `Batch`, all of one length.
+
+    Null is -1 in the three nullable fields (delete_horizon_ms, control_type, coordinator_epoch).
+    """
 
     position: Array
     size_bytes: Array
@@ -72,7 +74,7 @@ class Chunk(NamedTuple):
 
     Attributes:
         arrays: the batches.
-        data: bytes of the file from `data_position` to the end of the last batch.
+        data: bytes of the file from `data_position` to the end of the last batch, or a little more.
         data_position: byte position of `data` in the file.
     """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
+import pyarrow as pa
 
 from pipeline.wire.batch import CODEC_GZIP, CODEC_LZ4, CODEC_NONE, CODEC_SNAPPY, CODEC_ZSTD
 from pipeline.wire.cursor import read_uvarint

@@ -17,7 +17,7 @@ _INT64 = struct.Struct(">q")
 
 
 def text(raw: bytes) -> str:
-    """Decode UTF-8; bytes that are none become `\\xNN`."""
+    r"""Decode UTF-8; bytes that are none become `\xNN`."""
     return raw.decode("utf-8", "backslashreplace")
 
 

@@ -39,10 +39,10 @@ _INT32 = struct.Struct(">i")
 
 
 class OffsetCommit(NamedTuple):
-    """A committed offset of a group.
+    r"""A committed offset of a group.
 
     Attributes:
-        group_id: bytes that are not UTF-8 show as `\\xNN`, here and in the topic.
+        group_id: bytes that are not UTF-8 show as `\xNN`, here and in the topic.
         topic: topic of the committed partition.
         partition: its number.
         value_version: 0 to 4; None for a tombstone, whose other fields are their defaults.

@@ -132,8 +132,11 @@ def _nullable(cursor: Cursor) -> bytes | None:
 
 
 def _with_lz4_header_checksum(frame: bytes) -> bytes:
-    """Put the frame's header checksum right: with magic 0 Kafka computed it over the frame's
-    magic number too (KAFKA-3160), and decoders refuse that."""
+    """Put the frame's header checksum right.
+
+    With magic 0 Kafka computed it over the frame's magic number too (KAFKA-3160), and decoders
+    refuse that.
+    """
     if len(frame) <= _LZ4_FLAGS_AT:
         return frame
     flags = frame[_LZ4_FLAGS_AT]

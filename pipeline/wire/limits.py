@@ -15,13 +15,13 @@ class Limits(NamedTuple):
         max_batch_bytes: one batch as stored (`max.message.bytes` is 1 MiB unless raised).
         max_records_per_batch: records decoded from one batch.
         max_decompressed_bytes: one batch after decompression.
-        max_segment_bytes: `segment.bytes` is an int32, so a segment ends below 2 GiB plus one batch.
+        max_segment_bytes: `segment.bytes` is an int32, so no segment exceeds 2 GiB plus one batch.
         max_sidecar_bytes: one index, snapshot or checkpoint file.
         max_partitions: topic partitions in one `__transaction_state` record.
         max_members: members in one group metadata record.
     """
 
-    chunk_bytes: int = 8 * MIB
+    chunk_bytes: int = 4 * MIB
     max_batch_bytes: int = 64 * MIB
     max_records_per_batch: int = 4_000_000
     max_decompressed_bytes: int = 64 * MIB

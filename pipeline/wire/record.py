@@ -212,8 +212,10 @@ def keys_and_values(
 
 
 def _sole_record(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None] | None:
-    """Read the only record of a batch when its sizes have at most two bytes and it has no header;
-    None sends the caller the long way."""
+    """Read the only record of a batch whose sizes have at most two bytes, without headers.
+
+    None sends the caller the long way.
+    """
     if end - at < _MIN_RECORD_BYTES + 3:
         return None
     size = data[at]

@@ -48,10 +48,10 @@ Partitions = tuple[tuple[str, int], ...]
 
 
 class TxnEntry(NamedTuple):
-    """One step of one transactional id.
+    r"""One step of one transactional id.
 
     Attributes:
-        transactional_id: its id; bytes that are not UTF-8 show as `\\xNN`.
+        transactional_id: its id; bytes that are not UTF-8 show as `\xNN`.
         key_version: 0.
         value_version: 0 or 1; None for a tombstone, whose other fields are their defaults.
         producer_id: -1 when none.
@@ -267,7 +267,8 @@ def _decode_v1(transactional_id: str, value: bytes, limits: Limits) -> TxnEntry:
     else:
         unknown = _read_tags(value, at, numbers)
     previous_producer_id, next_producer_id, client_version, next_epoch = numbers
-    assert previous_producer_id is not None and next_producer_id is not None
+    assert previous_producer_id is not None
+    assert next_producer_id is not None
     assert next_epoch is not None
     return TxnEntry(
         transactional_id,
