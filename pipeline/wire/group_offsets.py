@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.wire import record
 from pipeline.wire.arrays import Chunk
 from pipeline.wire.checkpoints import topic_id_text
 from pipeline.wire.cursor import Cursor, text
 from pipeline.wire.errors import WireError
+from pipeline.wire.keyed import Decoded, decode_each
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
 OFFSET_COMMIT_TYPES = (0, 1)
@@ -23,6 +24,8 @@ GROUP_METADATA_TYPE = 2
 HIGHEST_OFFSET_COMMIT_VERSION = 4
 HIGHEST_GROUP_METADATA_VERSION = 4
 TAG_TOPIC_ID = 0
+_CACHE_ENTRIES = 4096
+_CACHED_KEY_BYTES = 512
 
 # Record types whose key is the group id, and those whose key goes on with a second string.
 _GROUP_KEYS = frozenset({3, 4, 6, 9, 11, 12, 15, 17, 18, 20, 23})
@@ -102,22 +105,6 @@ class UnknownGroupRecord(NamedTuple):
 Entry = OffsetCommit | GroupRecord | UnknownGroupRecord
 
 
-class GroupRecords(NamedTuple):
-    """Decoded records of several batches, parallel lists in file order.
-
-    Attributes:
-        batch_index: index of the batch within the chunk's arrays.
-        offset: offset of the record.
-        entries: the decoded record.
-        failures: (batch index, offset or None when the batch is unreadable, reason, detail).
-    """
-
-    batch_index: list[int]
-    offset: list[int]
-    entries: list[Entry]
-    failures: list[tuple[int, int | None, str, str]]
-
-
 def decode(key: bytes | None, value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> Entry:
     """Decode one record.
 
@@ -139,51 +126,46 @@ def decode(key: bytes | None, value: bytes | None, limits: Limits = DEFAULT_LIMI
 
 def decode_batches(
     chunk: Chunk, indices: Iterable[int], limits: Limits = DEFAULT_LIMITS
-) -> GroupRecords:
+) -> Decoded[Entry]:
     """Decode the records of a chunk's batches (leave control batches out of `indices`).
 
     Never raises on bytes: what cannot be decoded is listed in `failures`.
     """
-    result = GroupRecords([], [], [], [])
-    for index, offset, key, value in record.keys_and_values(
-        chunk, indices, limits, result.failures
-    ):
-        try:
-            result.entries.append(decode(key, value, limits))
-        except WireError as error:
-            result.failures.append((index, offset, error.reason, str(error)))
-        else:
-            result.batch_index.append(index)
-            result.offset.append(offset)
-    return result
+    return decode_each(chunk, indices, decode, limits)
 
 
 def _offset_commit(key: bytes, value: bytes | None) -> OffsetCommit:
-    group_end = 4 + (key[2] << 8 | key[3])
-    topic_start = group_end + 2
-    topic_end = topic_start + (key[group_end] << 8 | key[group_end + 1])
-    if len(key) != topic_end + 4:
-        raise WireError("offset commit key of another length than it says")
-    group_id, topic = text(key[4:group_end]), text(key[topic_start:topic_end])
-    partition = _INT32.unpack_from(key, topic_end)[0]
+    names = _cached_key(key) if len(key) <= _CACHED_KEY_BYTES else _offset_key(key)
     if value is None:
-        return OffsetCommit(group_id, topic, partition, None, -1, -1, 0, -1, -1, None)
+        return OffsetCommit._make((*names, None, -1, -1, 0, -1, -1, None))
     version = _TYPE.unpack_from(value)[0]
     if version == 3:
         _, offset, leader_epoch, size = _OFFSET_V3.unpack_from(value)
         if size < 0 or len(value) != _OFFSET_V3.size + size + 8:
             raise WireError("offset commit of another length than it says")
         timestamp_ms = _INT64.unpack_from(value, _OFFSET_V3.size + size)[0]
-        return OffsetCommit(
-            group_id, topic, partition, 3, offset, leader_epoch, size, timestamp_ms, -1, None
-        )
+        return OffsetCommit._make((*names, 3, offset, leader_epoch, size, timestamp_ms, -1, None))
     if not 0 <= version <= HIGHEST_OFFSET_COMMIT_VERSION:
         raise WireError(f"offset commit of version {version}", "bad_version")
-    return _offset_commit_by_fields(group_id, topic, partition, version, value)
+    return _offset_commit_by_fields(names, version, value)
+
+
+def _offset_key(key: bytes) -> tuple[str, str, int]:
+    """Read group, topic and partition."""
+    group_end = 4 + (key[2] << 8 | key[3])
+    topic_start = group_end + 2
+    topic_end = topic_start + (key[group_end] << 8 | key[group_end + 1])
+    if len(key) != topic_end + 4:
+        raise WireError("offset commit key of another length than it says")
+    partition: int = _INT32.unpack_from(key, topic_end)[0]
+    return text(key[4:group_end]), text(key[topic_start:topic_end]), partition
+
+
+_cached_key = lru_cache(_CACHE_ENTRIES)(_offset_key)
 
 
 def _offset_commit_by_fields(
-    group_id: str, topic: str, partition: int, version: int, value: bytes
+    names: tuple[str, str, int], version: int, value: bytes
 ) -> OffsetCommit:
     cursor = Cursor(value, _TYPE.size)
     offset = cursor.int64()
@@ -204,17 +186,17 @@ def _offset_commit_by_fields(
                     raise WireError("topic id of another length than 16")
                 topic_id = topic_id_text(content)
     cursor.end()
-    return OffsetCommit(
-        group_id,
-        topic,
-        partition,
-        version,
-        offset,
-        leader_epoch,
-        len(metadata),
-        timestamp_ms,
-        expire_timestamp_ms,
-        topic_id,
+    return OffsetCommit._make(
+        (
+            *names,
+            version,
+            offset,
+            leader_epoch,
+            len(metadata),
+            timestamp_ms,
+            expire_timestamp_ms,
+            topic_id,
+        )
     )
 
 

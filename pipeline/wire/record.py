@@ -6,11 +6,10 @@ Source: `DefaultRecord`, `ControlRecordType`, `EndTransactionMarker`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipeline.wire import legacy
-from pipeline.wire.arrays import Chunk
 from pipeline.wire.batch import (
     CODEC_MASK,
     CONTROL_ABORT,
@@ -26,11 +25,9 @@ from pipeline.wire.errors import WireError
 from pipeline.wire.header import HEADER, LOG_OVERHEAD, MAGIC_AT, MAGIC_END, Header
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
-_MIN_RECORD_BYTES = 7
+MIN_RECORD_BYTES = 7
 _CONTROL_KEY = struct.Struct(">hh")  # version, type
 _END_TXN_VALUE = struct.Struct(">hi")  # version, coordinatorEpoch
-
-KeyValue = tuple[int, int, bytes | None, bytes | None]
 
 
 class Record(NamedTuple):
@@ -84,7 +81,7 @@ def iterate_records(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> Iterator[R
     if header.records_count > limits.max_records_per_batch:
         raise WireError(f"{header.records_count} records", "too_large")
     payload = decompress(header.attributes & CODEC_MASK, batch[HEADER.size :], limits)
-    if header.records_count * _MIN_RECORD_BYTES > len(payload) or header.records_count < 0:
+    if header.records_count * MIN_RECORD_BYTES > len(payload) or header.records_count < 0:
         raise WireError(f"{header.records_count} records announced in {len(payload)} bytes")
     yield from _records(header, payload)
 
@@ -176,75 +173,3 @@ def control_marker(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[int |
             raise WireError("marker of a negative version")
         return control_type, coordinator_epoch
     return None, None
-
-
-def keys_and_values(
-    chunk: Chunk,
-    indices: Iterable[int],
-    limits: Limits,
-    failures: list[tuple[int, int | None, str, str]],
-) -> Iterator[KeyValue]:
-    """Give (batch index, offset, key, value) of every record of the given batches of a chunk.
-
-    Uncompressed batches with one plain record, nearly all of the coordinators' logs, take a
-    short way. A batch that cannot be decoded is added to `failures` (index, None, reason, detail)
-    and none of its records is given.
-    """
-    arrays, data, origin = chunk
-    positions, sizes = arrays.position.tolist(), arrays.size_bytes.tolist()
-    offsets = arrays.base_offset.tolist()
-    is_plain = ((arrays.magic == 2) & (arrays.codec == 0) & (arrays.records_count == 1)).tolist()
-    for index in indices:
-        start = positions[index] - origin
-        end = start + sizes[index]
-        if is_plain[index]:
-            pair = _sole_record(data, start + HEADER.size, end)
-            if pair is not None:
-                yield index, offsets[index], pair[0], pair[1]
-                continue
-        try:
-            found = records(data[start:end], limits)
-        except WireError as error:
-            failures.append((index, None, error.reason, str(error)))
-            continue
-        for item in found:
-            yield index, item.offset, item.key, item.value
-
-
-def _sole_record(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None] | None:
-    """Read the only record of a batch whose sizes have at most two bytes, without headers.
-
-    None sends the caller the long way.
-    """
-    if end - at < _MIN_RECORD_BYTES + 3:
-        return None
-    size = data[at]
-    at += 1
-    if size > 0x7F:
-        size = size & 0x7F | data[at] << 7
-        at += 1
-    # Attributes are unused; a first record has timestamp delta 0 and offset delta 0.
-    if size != (end - at) << 1 or data[at + 1] or data[at + 2] or data[end - 1]:
-        return None
-    at += 3
-    size = data[at]
-    at += 1
-    if size > 0x7F:
-        size = size & 0x7F | data[at] << 7
-        at += 1
-    if size & 1 or size > 0x7FFF:
-        return None
-    stop = at + (size >> 1)
-    if stop > end - 2:
-        return None
-    key = data[at:stop]
-    size = data[stop]
-    at = stop + 1
-    if size > 0x7F:
-        size = size & 0x7F | data[at] << 7
-        at += 1
-    if size == 1 and at == end - 1:
-        return key, None
-    if size & 1 or size > 0x7FFF or at + (size >> 1) != end - 1:
-        return None
-    return key, data[at : end - 1]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.wire import record
 from pipeline.wire.arrays import Chunk
 from pipeline.wire.cursor import Cursor, read_uvarint, text
 from pipeline.wire.errors import WireError
+from pipeline.wire.keyed import Decoded, decode_each
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
 KEY_VERSION = 0
@@ -43,8 +44,17 @@ _TAG_LAYOUTS = {
 }
 _CACHE_ENTRIES = 4096
 _CACHED_BYTES = 4096
+_CACHED_KEY_BYTES = 256
+
+# lastUpdateTimestampMs, startTimestampMs, and the tags that a broker before 4.3 ends with:
+# one, numbered 2, of two bytes.
+_TAIL_V1 = struct.Struct(">qq3xh")
+_ONLY_CLIENT_VERSION = b"\x01\x02\x02"
 
 Partitions = tuple[tuple[str, int], ...]
+# previous and next producer id, client transaction version, next producer epoch, unknown tags
+Tags = tuple[int, int, int | None, int, bytes]
+_NO_TAGS: Tags = (-1, -1, None, -1, b"")
 
 
 class TxnEntry(NamedTuple):
@@ -88,22 +98,6 @@ class TxnEntry(NamedTuple):
     unknown_tags: bytes
 
 
-class TxnRecords(NamedTuple):
-    """Decoded records of several batches, parallel lists in file order.
-
-    Attributes:
-        batch_index: index of the batch within the chunk's arrays.
-        offset: offset of the record.
-        entries: the decoded record.
-        failures: (batch index, offset or None when the batch is unreadable, reason, detail).
-    """
-
-    batch_index: list[int]
-    offset: list[int]
-    entries: list[TxnEntry]
-    failures: list[tuple[int, int | None, str, str]]
-
-
 def decode(key: bytes | None, value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> TxnEntry:
     """Decode one record; a null value is a tombstone (`value_version` None).
 
@@ -143,7 +137,7 @@ def decode(key: bytes | None, value: bytes | None, limits: Limits = DEFAULT_LIMI
 
 def decode_batches(
     chunk: Chunk, indices: Iterable[int], limits: Limits = DEFAULT_LIMITS
-) -> TxnRecords:
+) -> Decoded[TxnEntry]:
     """Decode the records of a chunk's batches, one-record batches without detours.
 
     Never raises on bytes: what cannot be decoded is listed in `failures`.
@@ -153,31 +147,25 @@ def decode_batches(
         indices: batches to decode, usually all of them.
         limits: bounds for batches that hold more than one record.
     """
-    result = TxnRecords([], [], [], [])
-    add_index, add_offset = result.batch_index.append, result.offset.append
-    add_entry = result.entries.append
-    for index, offset, key, value in record.keys_and_values(
-        chunk, indices, limits, result.failures
-    ):
-        try:
-            add_entry(decode(key, value, limits))
-        except WireError as error:
-            result.failures.append((index, offset, error.reason, str(error)))
-        else:
-            add_index(index)
-            add_offset(offset)
-    return result
+    return decode_each(chunk, indices, decode, limits)
 
 
 def _transactional_id(key: bytes | None) -> str:
     if key is None or len(key) < _KEY.size:
         raise WireError("transaction key too short")
+    return _cached_id(key) if len(key) <= _CACHED_KEY_BYTES else _read_id(key)
+
+
+def _read_id(key: bytes) -> str:
     version, size = _KEY.unpack_from(key)
     if version != KEY_VERSION:
         raise WireError(f"transaction key of version {version}", "bad_version")
     if size != len(key) - _KEY.size:
         raise WireError("transaction key of another length than it says")
     return text(key[_KEY.size :])
+
+
+_cached_id = lru_cache(_CACHE_ENTRIES)(_read_id)
 
 
 class _PartitionCache:
@@ -197,6 +185,7 @@ class _PartitionCache:
 
 
 _CACHE_V0 = _PartitionCache()
+_CACHE_V1 = _PartitionCache()
 
 
 def _decode_v0(transactional_id: str, value: bytes, limits: Limits) -> TxnEntry:
@@ -215,24 +204,9 @@ def _decode_v0(transactional_id: str, value: bytes, limits: Limits) -> TxnEntry:
         partitions = known
     elif topics < -1 or end != _HEAD_V0.size:
         raise WireError("transaction record of another length than it says")
-    return TxnEntry(
-        transactional_id,
-        KEY_VERSION,
-        0,
-        producer_id,
-        producer_epoch,
-        timeout_ms,
-        state,
-        partitions,
-        topics == -1,
-        last_update_ms,
-        start_ms,
-        -1,
-        -1,
-        None,
-        -1,
-        b"",
-    )
+    head = (transactional_id, KEY_VERSION, 0, producer_id, producer_epoch, timeout_ms, state)
+    times = (last_update_ms, start_ms)
+    return TxnEntry._make((*head, partitions, topics == -1, *times, *_NO_TAGS))
 
 
 def _partitions_v0(raw: bytes, limits: Limits) -> Partitions:
@@ -250,50 +224,29 @@ def _partitions_v0(raw: bytes, limits: Limits) -> Partitions:
 def _decode_v1(transactional_id: str, value: bytes, limits: Limits) -> TxnEntry:
     _, producer_id, producer_epoch, timeout_ms, state = _HEAD.unpack_from(value)
     at = _HEAD.size
-    partitions: Partitions = ()
     count = value[at]
-    if count < 2:
-        at += 1
+    known = _CACHE_V1.get(value[at : len(value) - _TAIL_V1.size])
+    if known is not None and value[-5:-2] == _ONLY_CLIENT_VERSION:
+        # These bytes are one whole partition list, so the rest is times and tags, nothing else.
+        partitions = known
+        last_update_ms, start_ms, client_version = _TAIL_V1.unpack_from(
+            value, len(value) - _TAIL_V1.size
+        )
+        tags: Tags = (-1, -1, client_version, -1, b"")
     else:
-        partitions, at = _partitions_v1(value, at, limits)
-    last_update_ms, start_ms = _TIMES.unpack_from(value, at)
-    at += _TIMES.size
-    numbers: list[int | None] = [-1, -1, None, -1]
-    unknown = b""
-    if len(value) == at + 1 and value[at] == 0:
-        pass
-    elif len(value) == at + 5 and value[at : at + 3] == b"\x01\x02\x02":
-        numbers[TAG_CLIENT_TRANSACTION_VERSION] = _VERSION.unpack_from(value, at + 3)[0]
-    else:
-        unknown = _read_tags(value, at, numbers)
-    previous_producer_id, next_producer_id, client_version, next_epoch = numbers
-    assert previous_producer_id is not None
-    assert next_producer_id is not None
-    assert next_epoch is not None
-    return TxnEntry(
-        transactional_id,
-        KEY_VERSION,
-        1,
-        producer_id,
-        producer_epoch,
-        timeout_ms,
-        state,
-        partitions,
-        count == 0,
-        last_update_ms,
-        start_ms,
-        previous_producer_id,
-        next_producer_id,
-        client_version,
-        next_epoch,
-        unknown,
-    )
+        partitions, end = _partitions_v1(value, at, limits)
+        _CACHE_V1.put(value[at:end], partitions)
+        last_update_ms, start_ms = _TIMES.unpack_from(value, end)
+        tags = _read_tags(value, end + _TIMES.size)
+    head = (transactional_id, KEY_VERSION, 1, producer_id, producer_epoch, timeout_ms, state)
+    return TxnEntry._make((*head, partitions, count == 0, last_update_ms, start_ms, *tags))
 
 
 def _partitions_v1(value: bytes, at: int, limits: Limits) -> tuple[Partitions, int]:
     cursor = Cursor(value, at)
     found: list[tuple[str, int]] = []
-    for _ in range(cursor.count(cursor.uvarint() - 1, 3, limits.max_partitions)):
+    topics = max(cursor.uvarint() - 1, 0)  # 0 stands for null
+    for _ in range(cursor.count(topics, 3, limits.max_partitions)):
         topic = cursor.compact_string()
         room = limits.max_partitions - len(found)
         announced, start = read_uvarint(value, cursor.at)
@@ -304,9 +257,12 @@ def _partitions_v1(value: bytes, at: int, limits: Limits) -> tuple[Partitions, i
     return tuple(sorted(found)), cursor.at
 
 
-def _read_tags(value: bytes, at: int, numbers: list[int | None]) -> bytes:
-    """Set the known tags in `numbers`; give the unknown ones as (tag, size, content) bytes."""
+def _read_tags(value: bytes, at: int) -> Tags:
+    """Read the tags that end a value; unknown ones are given as (tag, size, content) bytes."""
+    if len(value) == at + 1 and value[at] == 0:
+        return _NO_TAGS
     cursor = Cursor(value, at)
+    numbers: dict[int, int] = {}
     unknown: list[bytes] = []
     last_tag = -1
     for _ in range(cursor.count(cursor.uvarint(), 2, cursor.remaining)):
@@ -324,4 +280,10 @@ def _read_tags(value: bytes, at: int, numbers: list[int | None]) -> bytes:
         else:
             numbers[tag] = layout.unpack(content)[0]
     cursor.end()
-    return b"".join(unknown)
+    return (
+        numbers.get(TAG_PREVIOUS_PRODUCER_ID, -1),
+        numbers.get(TAG_NEXT_PRODUCER_ID, -1),
+        numbers.get(TAG_CLIENT_TRANSACTION_VERSION),
+        numbers.get(TAG_NEXT_PRODUCER_EPOCH, -1),
+        b"".join(unknown),
+    )
