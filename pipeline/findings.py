@@ -17,7 +17,7 @@ from pipeline.detect import DETECTORS
 from pipeline.spark import detect_inputs, tables
 from pipeline.spark.silver import Run
 from pipeline.text import sanitise
-from schemas import bronze, gold, silver
+from schemas import bronze, gold
 
 Finding = dict[str, Any]
 _ID_FIELDS = (
@@ -54,7 +54,7 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
     if not parts:
         return []
     raw: DataFrame = reduce(DataFrame.unionByName, parts)
-    rows = [row.asDict(recursive=True) for row in raw.collect()]
+    rows = raw.toArrow().to_pylist()
     places = _places(run, rows)
     merged: dict[str, Finding] = {}
     for row in rows:
@@ -65,12 +65,11 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
 
 
 class _Inputs:
-    """Tables by parameter name, each made once."""
+    """Arguments by parameter name, each made once by the function of `detect_inputs` with that name."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.made: dict[str, Any] = {"race_window_ms": run.config.race_window_ms}
-        self.silver = {table.name: table for table in silver.TABLES}
 
     def of(self, find: Any) -> dict[str, Any]:
         """What a detector's `find` asks for."""
@@ -78,10 +77,7 @@ class _Inputs:
 
     def _table(self, name: str) -> Any:
         if name not in self.made:
-            if name in self.silver:
-                self.made[name] = self.run.silver(self.silver[name])
-            else:
-                self.made[name] = getattr(detect_inputs, name)(self.run)
+            self.made[name] = getattr(detect_inputs, name)(self.run)
         return self.made[name]
 
 
@@ -99,8 +95,8 @@ def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], li
         return {}
     replicas = [(one.replica_id, one.copy, one.topic, one.partition, one.broker_id) for one in run.facts]
     spark = run.spark
-    asked = spark.createDataFrame(wanted, "copy int, topic string, partition int, offset bigint")
-    known = spark.createDataFrame(
+    asked = tables.local(spark, wanted, "copy int, topic string, partition int, offset bigint")
+    known = tables.local(spark, 
         replicas, "replica_id bigint, copy int, topic string, partition int, broker int"
     )
     lookup = asked.join(known, ["copy", "topic", "partition"], how="inner")

@@ -26,13 +26,13 @@ FIXED_IN = "no defect by itself"
 _TOPIC = "__consumer_offsets"
 
 
-def find(*, committed_offset: DataFrame, partition_txn: DataFrame, log_end: DataFrame) -> DataFrame:
+def find(*, committed_offset: DataFrame, partition_txn: DataFrame, last_committed: DataFrame) -> DataFrame:
     """One finding a record, or a group and partition for `mixed`."""
     return (
         _regressed(committed_offset)
         .unionByName(_blocked(committed_offset, partition_txn))
         .unionByName(_mixed(committed_offset))
-        .unionByName(_beyond_end(committed_offset, log_end))
+        .unionByName(_beyond_end(last_committed))
     )
 
 
@@ -138,19 +138,9 @@ def _mixed(committed_offset: DataFrame) -> DataFrame:
     )
 
 
-def _beyond_end(committed_offset: DataFrame, log_end: DataFrame) -> DataFrame:
-    last = committed_offset.filter(F.col("outcome") == "materialised").groupBy(
-        "copy", "group_id", "topic", "partition"
-    ).agg(
-        F.max_by("committed_offset", "record_offset").alias("committed_offset"),
-        F.max("record_offset").alias("record_offset"),
-        F.max("offsets_partition").alias("offsets_partition"),
-    )
-    rows = last.join(F.broadcast(log_end), ["copy", "topic", "partition"], how="inner").filter(
-        F.col("committed_offset") > F.col("log_end_offset")
-    )
+def _beyond_end(last_committed: DataFrame) -> DataFrame:
     return findings(
-        rows,
+        last_committed,
         code=CODE,
         class_="beyond_end",
         severity="minor",

@@ -30,12 +30,16 @@ _TOPIC = "__transaction_state"
 
 
 def find(
-    *, coordinator_step: DataFrame, owner: DataFrame, transaction_partition: DataFrame, coordinator_newest: DataFrame
+    *,
+    coordinator_step: DataFrame,
+    shared_producer: DataFrame,
+    transaction_partition: DataFrame,
+    coordinator_newest: DataFrame,
 ) -> DataFrame:
     """One finding an offending record, producer id or transaction."""
     return (
         _steps(coordinator_step)
-        .unionByName(_shared(owner))
+        .unionByName(_shared(shared_producer))
         .unionByName(_stuck(transaction_partition, coordinator_newest))
     )
 
@@ -76,19 +80,9 @@ def _steps(coordinator_step: DataFrame) -> DataFrame:
     )
 
 
-def _shared(owner: DataFrame) -> DataFrame:
-    grouped = (
-        owner.groupBy("copy", "producer_id")
-        .agg(
-            F.countDistinct("transactional_id").alias("ids"),
-            F.min("transactional_id").alias("one"),
-            F.max("transactional_id").alias("other"),
-            F.min("coordinator_partition").alias("coordinator_partition"),
-        )
-        .filter(F.col("ids") > 1)
-    )
+def _shared(shared_producer: DataFrame) -> DataFrame:
     return findings(
-        grouped,
+        shared_producer,
         code=CODE,
         class_="producer_id_shared",
         severity="major",

@@ -36,9 +36,11 @@ _TITLES = {
 }
 
 
-def find(*, partition_txn: DataFrame, transaction_partition: DataFrame) -> DataFrame:
+def find(
+    *, partition_txn: DataFrame, transaction_partition: DataFrame, kept_promise: DataFrame
+) -> DataFrame:
     """One finding a marker, or a transaction and partition for `missing`."""
-    return _missing(transaction_partition).unionByName(_markers(partition_txn, transaction_partition))
+    return _missing(transaction_partition).unionByName(_markers(partition_txn, kept_promise))
 
 
 def _missing(transaction_partition: DataFrame) -> DataFrame:
@@ -76,21 +78,13 @@ def _missing(transaction_partition: DataFrame) -> DataFrame:
     )
 
 
-def _markers(partition_txn: DataFrame, transaction_partition: DataFrame) -> DataFrame:
+def _markers(partition_txn: DataFrame, kept_promise: DataFrame) -> DataFrame:
+    key = ["copy", "coordinator_partition", "transactional_id", "transaction_offset"]
     offending = partition_txn.filter(
         F.col("alignment").isin("torn", "wrong_outcome", "wrong_epoch", "unexpected", "early_completion", "resent")
     )
-    kept = transaction_partition.filter(
-        (F.col("status") == "present") & (F.col("marker_type") == F.col("outcome"))
-    ).select(
-        "copy", "coordinator_partition", "transactional_id", "transaction_offset", F.lit(True).alias("is_kept")
-    )
-    wrong = offending.filter(F.col("alignment") == "wrong_outcome").select(
-        "copy", "coordinator_partition", "transactional_id", "transaction_offset"
-    )
-    key = ["copy", "coordinator_partition", "transactional_id", "transaction_offset"]
-    torn = kept.join(F.broadcast(wrong.distinct()), key, how="left_semi").distinct()
-    rows = offending.join(F.broadcast(torn), key, how="left")
+    kept = kept_promise.withColumn("is_kept", F.lit(True))
+    rows = offending.join(F.broadcast(kept), key, how="left")
     label = (
         F.when(F.col("alignment") == "resent", F.lit("duplicate"))
         .when((F.col("alignment") == "wrong_outcome") & F.col("is_kept"), F.lit("torn"))

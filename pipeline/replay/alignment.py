@@ -22,6 +22,8 @@ SAMPLE = 400
 """Markers of one group that vote; more do not move the result."""
 CANDIDATES = 64
 """Transactions that one marker may vote for."""
+NEIGHBOURS = 4
+"""Transactions of one epoch follow each other: only the last few before a marker can hold it."""
 MIN_VOTERS = 3
 """Fewer markers estimate nothing: then the configured clock skew is the tolerance."""
 
@@ -209,29 +211,53 @@ def _contain(
     found: Longs,
     ambiguous: NDArray[np.bool_],
 ) -> None:
-    """Finds the one transaction whose interval holds each marker; two are ambiguous."""
+    """Finds the one transaction whose interval holds each marker; two are ambiguous.
+
+    First by the estimated clock alone, then, for what fits nothing, with the clock skew on the side that another
+    coordinator epoch stamped.
+    """
     low, high, skew = clock
-    relative = np.clip(markers.ms[which] - blocks.origin, 0, _SPAN - 1)
-    last = np.searchsorted(blocks.start, code * _SPAN + relative - low + skew, side="right") - 1
+    fits, best = _holders(markers, promises, blocks, which, code, (low, high, 0), NEIGHBOURS)
+    rest = np.flatnonzero(fits == 0)
+    if len(rest):
+        more, other = _holders(
+            markers, promises, blocks, which[rest], code[rest], (low, high, skew), CANDIDATES
+        )
+        fits[rest], best[rest] = more, other
+    found[which[fits == 1]] = best[fits == 1]
+    ambiguous[which[fits > 1]] = True
+
+
+def _holders(
+    markers: Markers,
+    promises: Promises,
+    blocks: _Blocks,
+    which: Longs,
+    code: Longs,
+    clock: tuple[int, int, int],
+    reach: int,
+) -> tuple[Longs, Longs]:
+    """By marker: how many transactions hold it, and one of them, among the last `reach` that began before it."""
+    low, high, slack = clock
+    ms, epoch = markers.ms[which], markers.coordinator_epoch[which]
+    relative = np.clip(ms - blocks.origin, 0, _SPAN - 1)
+    last = np.searchsorted(blocks.start, code * _SPAN + relative - low + slack, side="right") - 1
     fits = np.zeros(len(which), np.int64)
     best = np.full(len(which), -1, np.int64)
-    for back in range(4):
-        at = last - back
-        inside = at >= 0
-        index = blocks.rows[np.where(inside, at, 0)]
-        same = inside & (blocks.start[np.where(inside, at, 0)] // _SPAN == code)
-        epoch = markers.coordinator_epoch[which]
-        early = np.where(promises.prepare_leader_epoch[index] == epoch, 0, skew)
-        late = np.where(promises.complete_leader_epoch[index] == epoch, 0, skew)
+    for back in range(reach):
+        at = np.maximum(last - back, 0)
+        index = blocks.rows[at]
+        mine = (last >= back) & (blocks.start[at] // _SPAN == code)
+        early = np.where(promises.prepare_leader_epoch[index] == epoch, 0, slack)
+        late = np.where(promises.complete_leader_epoch[index] == epoch, 0, slack)
         holds = (
-            same
-            & (promises.prepare_ms[index] - early <= markers.ms[which] - low)
-            & (promises.complete_ms[index] + late >= markers.ms[which] - high)
+            mine
+            & (promises.prepare_ms[index] - early <= ms - low)
+            & (promises.complete_ms[index] + late >= ms - high)
         )
         fits += holds
         best = np.where(holds, index, best)
-    found[which[fits == 1]] = best[fits == 1]
-    ambiguous[which[fits > 1]] = True
+    return fits, best
 
 
 def _by_producer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pyarrow as pa
@@ -21,6 +22,12 @@ _SCALARS = {
 def arrow_schema(table: Table) -> pa.Schema:
     """The table's columns in order; Spark reads Arrow batches by position."""
     return pa.schema([pa.field(column.name, _type(column.type)) for column in table.columns])
+
+
+def ddl_schema(ddl: str) -> pa.Schema:
+    """Arrow schema of a DDL string of scalars and of arrays at its end, as `Table.ddl` makes it."""
+    fields = [field.strip().split(" ", 1) for field in re.split(r",\s*(?![^<]*>)", ddl)]
+    return pa.schema([pa.field(name, _type(kind)) for name, kind in fields])
 
 
 def _type(ddl: str) -> pa.DataType:

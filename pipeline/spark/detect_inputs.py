@@ -1,4 +1,7 @@
-"""Small tables that detectors take besides silver: each is empty where its facts are not in the copy."""
+"""What detectors take: the rows of silver that are not plainly in order, and small tables made for them.
+
+Each is evaluated once and held on the driver when it is small, so that the detectors of a clean log cost no Spark job.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,88 @@ _DIVERGENCE = (
     "copy int, topic string, partition int, broker_id int, other_broker_id int, class string, offset bigint, "
     "last_offset bigint, high_watermark bigint, is_acknowledged boolean, older_epoch int, newer_epoch int"
 )
+
+
+PLAIN_ALIGNMENTS = ("none", "aligned", "context", "in_flight", "ambiguous", "not_copied", "unreadable")
+"""Alignments that no detector asks about."""
+PLAIN_STATUSES = ("in_flight", "ongoing", "context", "not_copied")
+PREPARED = (2, 3)
+
+
+def partition_txn(run: Run) -> DataFrame:
+    """Runs that were judged, whose marker is not plainly aligned, or whose coordinator epoch goes back."""
+    is_judged = F.coalesce("judgement", "outside", "zombie").isNotNull()
+    is_odd = ~F.col("alignment").isin(*PLAIN_ALIGNMENTS)
+    is_stale = F.col("marker_coordinator_epoch") < F.col("coordinator_epoch_before")
+    return tables.localise(run.silver(silver.PARTITION_TXN).filter(is_judged | is_odd | is_stale))
+
+
+def transaction_partition(run: Run) -> DataFrame:
+    """Promises that were not kept, and those of transactions that are still prepared."""
+    is_kept = F.col("status") == "present"
+    is_odd = ~is_kept & ~F.col("status").isin(*PLAIN_STATUSES)
+    return tables.localise(
+        run.silver(silver.TRANSACTION_PARTITION).filter(is_odd | F.col("state").isin(*PREPARED))
+    )
+
+
+def kept_promise(run: Run) -> DataFrame:
+    """Promises that were kept, of transactions whose marker elsewhere contradicts the decision."""
+    key = ["copy", "coordinator_partition", "transactional_id", "transaction_offset"]
+    promises = run.silver(silver.TRANSACTION_PARTITION)
+    contradicted = tables.localise(
+        run.silver(silver.PARTITION_TXN).filter(F.col("alignment") == "wrong_outcome").select(*key).distinct()
+    )
+    is_kept = (F.col("status") == "present") & (F.col("marker_type") == F.col("outcome"))
+    kept = promises.filter(is_kept).join(F.broadcast(contradicted), key, how="left_semi")
+    return tables.localise(kept.select(*key).distinct())
+
+
+def coordinator_step(run: Run) -> DataFrame:
+    """Steps that offend a rule."""
+    return tables.localise(run.silver(silver.COORDINATOR_STEP).filter(F.col("violation").isNotNull()))
+
+
+def shared_producer(run: Run) -> DataFrame:
+    """Producer ids that more than one transactional id holds or held."""
+    grouped = run.silver(silver.OWNER).groupBy("copy", "producer_id").agg(
+        F.count(F.lit(1)).alias("ids"),
+        F.min("transactional_id").alias("one"),
+        F.max("transactional_id").alias("other"),
+        F.min("coordinator_partition").alias("coordinator_partition"),
+    )
+    return tables.localise(grouped.filter(F.col("ids") > 1))
+
+
+def sequence_event(run: Run) -> DataFrame:
+    """All of them: the table holds irregular steps only."""
+    return tables.localise(run.silver(silver.SEQUENCE_EVENT))
+
+
+def committed_offset(run: Run) -> DataFrame:
+    """Commits that went back, wait, or changed between plain and transactional."""
+    is_back = F.col("committed_offset") < F.col("previous_committed_offset")
+    is_turn = F.col("is_transactional") != F.col("previous_is_transactional")
+    is_odd = (F.col("outcome") == "pending") | ((F.col("outcome") == "materialised") & (is_back | is_turn))
+    return tables.localise(run.silver(silver.COMMITTED_OFFSET).filter(is_odd))
+
+
+def last_committed(run: Run) -> DataFrame:
+    """What each group has committed last and that lies past the log's end, in copies of one instant."""
+    if not any(one.is_one_instant for one in run.facts):
+        return run.silver(silver.COMMITTED_OFFSET).limit(0)
+    counts = F.col("outcome").isin("materialised", "deleted")
+    last = (
+        run.silver(silver.COMMITTED_OFFSET)
+        .filter(counts)
+        .groupBy("copy", "group_id", "topic", "partition")
+        .agg(
+            F.max_by(F.struct("committed_offset", "record_offset", "offsets_partition"), "record_offset").alias("last")
+        )
+        .select("copy", "group_id", "topic", "partition", "last.*")
+    )
+    joined = last.join(F.broadcast(log_end(run)), ["copy", "topic", "partition"], how="inner")
+    return tables.localise(joined.filter(F.col("committed_offset") > F.col("log_end_offset")))
 
 
 def damage_rows(run: Run) -> list[tuple[Any, ...]]:
@@ -70,7 +155,7 @@ def _label(row: dict[str, Any], is_active: bool) -> str:
 
 def damage(run: Run) -> DataFrame:
     """Input of `damaged_log`."""
-    return run.spark.createDataFrame(damage_rows(run), _DAMAGE)
+    return tables.local(run.spark, damage_rows(run), _DAMAGE)
 
 
 def log_end(run: Run) -> DataFrame:
@@ -81,7 +166,7 @@ def log_end(run: Run) -> DataFrame:
             key = (one.copy, one.topic, one.partition)
             ends[key] = max(ends.get(key, 0), one.log_end_offset)
     rows = [(*key, end) for key, end in sorted(ends.items())]
-    return run.spark.createDataFrame(rows, "copy int, topic string, partition int, log_end_offset bigint")
+    return tables.local(run.spark, rows, "copy int, topic string, partition int, log_end_offset bigint")
 
 
 def coordinator_newest(run: Run) -> DataFrame:
@@ -93,7 +178,7 @@ def coordinator_newest(run: Run) -> DataFrame:
         for epoch, ms in sorted(epochs.items())
         if replica in places
     ]
-    return run.spark.createDataFrame(
+    return tables.local(run.spark, 
         rows, "copy int, coordinator_partition int, leader_epoch int, newest_ms bigint"
     )
 
@@ -109,7 +194,7 @@ def snapshot_only(run: Run) -> DataFrame:
         if fact.is_replayed:
             start = max(first.get(fact.replica_id, fact.log_end_offset), fact.log_start_offset or 0)
             rows.append((fact.replica_id, fact.copy, fact.topic, fact.partition, fact.log_end_offset, start))
-    place = run.spark.createDataFrame(
+    place = tables.local(run.spark, 
         rows, "replica_id bigint, copy int, topic string, partition int, log_end_offset bigint, log_start bigint"
     )
     entries = run.bronze(bronze.SIDECAR).filter(
@@ -117,12 +202,13 @@ def snapshot_only(run: Run) -> DataFrame:
     ).drop("topic", "partition")
     joined = entries.join(F.broadcast(place), "replica_id", how="inner")
     is_end = F.col("end_offset") == F.col("log_end_offset")
-    return joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start")))
+    return tables.localise(joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start"))))
 
 
 def race_scope(run: Run) -> DataFrame:
     """Committed offsets to which KAFKA-17507 can apply: none behind the first proof of a fixed version."""
-    committed = run.silver(silver.COMMITTED_OFFSET)
+    has_race = F.col("is_transactional") & (F.col("race_ms").isNotNull() | F.col("is_before_marker"))
+    committed = run.silver(silver.COMMITTED_OFFSET).filter(has_race)
     if is_fixed_version(run.config.kafka_version):
         return committed.limit(0)
     proof = (
@@ -130,7 +216,7 @@ def race_scope(run: Run) -> DataFrame:
     )
     if not proof.isEmpty():
         return committed.limit(0)
-    places = run.spark.createDataFrame(
+    places = tables.local(run.spark, 
         [(one.replica_id, one.copy, one.partition) for one in run.facts] or [],
         "replica_id bigint, copy int, offsets_partition int",
     )
@@ -142,7 +228,8 @@ def race_scope(run: Run) -> DataFrame:
         .agg(F.min("base_offset").alias("fixed_from"))
     )
     joined = committed.join(F.broadcast(fixed), ["copy", "offsets_partition"], how="left")
-    return joined.filter(F.col("fixed_from").isNull() | (F.col("record_offset") < F.col("fixed_from")))
+    is_exposed = F.col("fixed_from").isNull() | (F.col("record_offset") < F.col("fixed_from"))
+    return tables.localise(joined.filter(is_exposed).drop("fixed_from"))
 
 
 def is_fixed_version(version: str | None) -> bool:
@@ -170,13 +257,13 @@ def divergence(run: Run) -> DataFrame:
                 )
             )
     if not pairs:
-        return run.spark.createDataFrame([], _DIVERGENCE)
-    return _first_differences(run, pairs)
+        return tables.local(run.spark, [], _DIVERGENCE)
+    return tables.localise(_first_differences(run, pairs))
 
 
 def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
     pair = F.broadcast(
-        run.spark.createDataFrame(
+        tables.local(run.spark, 
             pairs,
             "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id int, other_broker_id int, "
             "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int",

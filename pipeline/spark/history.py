@@ -120,7 +120,7 @@ def runs(history: DataFrame) -> DataFrame:
         F.coalesce(F.sum(of(has_records, "size_bytes")), F.lit(0)).cast("long").alias("size_bytes"),
         F.min(of(has_records, "producer_epoch")).alias("min_epoch"),
         F.max(of(has_records, "producer_epoch")).alias("max_epoch"),
-        F.min("max_epoch_before").alias("max_epoch_before"),
+        F.nullif(F.min(F.coalesce("max_epoch_before", F.lit(-1))), F.lit(-1)).alias("max_epoch_before"),
         F.min(of(is_data, "seq_first")).cast("int").alias("first_sequence"),
         F.min(of(has_records & is_log_append, "max_timestamp_ms")).alias("first_append_ms"),
         F.count(F.col("event")).alias("irregular_count"),

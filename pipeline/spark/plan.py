@@ -249,7 +249,8 @@ class _Walk:
 
     def _read(self, path: str, decode):  # type: ignore[no-untyped-def]  # one of several decoders
         try:
-            return decode(Path(path).read_bytes())
+            data = Path(path).read_bytes()
+            return decode(data) if data else None
         except WireError as error:
             self.unread.append(Skipped(self._name(path), error.reason, str(error)))
         except OSError as error:

@@ -7,14 +7,19 @@ the same tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pipeline.spark.arrow import arrow_schema, ddl_schema
 from schemas.table import Table
 
+LOCAL_ROWS = 100_000
+"""Rows that a detector's input may have to be held on the driver."""
 RUN = "run_id"
 SCHEMA_VERSION = "1"
 VERSION_PROPERTY = "audit.schemaVersion"
@@ -72,7 +77,29 @@ def read(spark: SparkSession, table: Table, output: str, run_id: str | None = No
 
 def empty(spark: SparkSession, table: Table) -> DataFrame:
     """No rows, the table's columns."""
-    return spark.createDataFrame([], table.ddl())
+    return spark.createDataFrame(arrow_schema(table).empty_table(), table.ddl())
+
+
+def local(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataFrame:
+    """Rows of the driver as a local relation: Spark folds what is done to it while it plans, without a job.
+
+    Args:
+        spark: The session.
+        rows: Values in column order.
+        ddl: `name type, ...` with the types of `schemas`.
+    """
+    schema = ddl_schema(ddl)
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema), ddl)
+
+
+def localise(rows: DataFrame, limit: int = LOCAL_ROWS) -> DataFrame:
+    """Evaluates rows once and keeps them on the driver when they are few; many stay where they are."""
+    held = rows.limit(limit + 1).toArrow()
+    if held.num_rows > limit:
+        return rows
+    return rows.sparkSession.createDataFrame(held, rows.schema)
 
 
 def _hook(point: str) -> None:
