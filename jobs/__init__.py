@@ -1,0 +1,1 @@
+"""What a person starts: arguments, configuration, session, one call into `pipeline`, an exit code."""

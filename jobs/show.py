@@ -1,0 +1,50 @@
+"""`show FINDING_ID`: one finding with its evidence, from the newest run that holds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UsageError
+from pipeline.text import sanitise
+
+SHORTEST = 6
+
+
+def run(finding_id: str, output: str) -> int:
+    """Print one finding.
+
+    Args:
+        finding_id: the id, or its first six characters or more.
+        output: output root.
+
+    Raises:
+        UsageError: no run holds it, or several findings begin so.
+    """
+    if len(finding_id) < SHORTEST:
+        raise UsageError(f"write at least {SHORTEST} characters of the finding id")
+    for file in _newest_first(output):
+        found = [one for one in _findings(file) if one["finding_id"].startswith(finding_id.lower())]
+        if len(found) > 1:
+            ids = ", ".join(one["finding_id"][:12] for one in found[:5])
+            raise UsageError(f"{len(found)} findings begin with {sanitise(finding_id)}: {ids}")
+        if found:
+            from pipeline.report import terminal
+
+            terminal.show_finding(found[0])
+            return 0
+    raise UsageError(f"no run in {sanitise(output)} holds a finding {sanitise(finding_id)}")
+
+
+def _newest_first(output: str) -> list[Path]:
+    """The runs' files; of a self-check too. What is newest is the order of writing, not a result."""
+    files = [*Path(output).glob("runs/*/findings.jsonl"), *Path(output).glob("self-check/runs/*/findings.jsonl")]
+    return sorted(files, key=lambda file: (file.stat().st_mtime_ns, str(file)), reverse=True)
+
+
+def _findings(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)

@@ -1,0 +1,173 @@
+"""One screen for a person: verdict, findings with where and what to do, coverage, where the rest is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from pipeline.text import sanitise
+
+if TYPE_CHECKING:
+    from pipeline.audit import AuditResult
+
+WIDTH = 80
+SHOWN = 8
+"""Findings on the screen; the files hold all of them."""
+
+_COLOURS = {
+    "passed": "green", "failed": "red", "unknown": "yellow",
+    "critical": "red", "major": "yellow", "minor": "cyan", "info": "dim",
+}  # fmt: skip
+_WORDS = {
+    "passed": "PASSED: nothing at or above the threshold",
+    "failed": "FAILED",
+    "unknown": "UNKNOWN: nothing failed, but not everything could be judged",
+}
+_CURRENT = ("new", "open")
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """A console that interprets nothing in what it prints; colours on a terminal only, none with NO_COLOR."""
+    out = stream or sys.stdout
+    width = None if out.isatty() else WIDTH
+    return Console(file=out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def show(result: AuditResult, style: str) -> None:
+    """Print a run's result.
+
+    Args:
+        result: the run.
+        style: `text` for a person, `json` for a script (the content of `summary.json`).
+    """
+    if style == "json":
+        print(json.dumps(result.summary, indent=1, sort_keys=True))
+    else:
+        render(result, console())
+
+
+def render(result: AuditResult, target: Console) -> None:
+    """Write one screen about a run."""
+    summary = result.summary
+    current = [one for one in result.examples if one["status"] in _CURRENT]
+    worth = [one for one in current if one["severity"] != "info"]
+    _verdict(target, summary)
+    for finding in worth[:SHOWN]:
+        _finding(target, finding)
+    rest = len(worth) - SHOWN
+    if rest > 0:
+        _line(target, f"... and {rest} more in findings.jsonl", "dim")
+    _counts(target, summary, current)
+    _doubts(target, summary)
+    _coverage(target, summary)
+    _line(target, f"Run       {summary['run_id']}, {summary['timing']['elapsed_s']} s")
+    _line(target, f"Files     {result.output_dir}")
+    if worth:
+        _line(target, f"Next      ./spark-submit.sh show {worth[0]['finding_id'][:12]}   explain {worth[0]['code']}")
+
+
+def show_finding(finding: dict[str, Any]) -> None:
+    """Print everything about one finding."""
+    target = console()
+    _finding(target, finding)
+    for name in ("explanation", "refuted_by"):
+        _line(target, f"  {name.replace('_', ' ')}: {finding[name]}")
+    for name in ("finding_id", "status", "producer_id", "producer_epoch", "transactional_id", "group_id",
+                 "first_offset", "last_offset"):  # fmt: skip
+        if finding[name] is not None:
+            _line(target, f"  {name}: {finding[name]}")
+    for name in ("first_timestamp_ms", "last_timestamp_ms"):
+        if finding[name] is not None:
+            _line(target, f"  {name}: {finding[name]} ({_utc(finding[name])})")
+    _line(target, "  evidence:")
+    for place in finding["evidence"]:
+        broker = "" if place["broker"] is None else f"broker {place['broker']}, "
+        where = place["file"] or "the coordinator's state"
+        at = "" if place["position"] is None else f" at byte {place['position']}"
+        _line(target, f"    offset {place['offset']}: {place['what']} ({broker}{where}{at})")
+
+
+def _verdict(target: Console, summary: dict[str, Any]) -> None:
+    verdict = summary["verdict"]
+    gate = summary["gate"]
+    words = _WORDS[verdict]
+    if verdict == "failed":
+        words += f": {gate['failing']} at or above {gate['severity']}, {gate['certainty']}"
+    _line(target, words, f"bold {_COLOURS[verdict]}")
+
+
+def _finding(target: Console, finding: dict[str, Any]) -> None:
+    where = [] if finding["topic"] is None else [f"{finding['topic']}-{finding['partition']}"]
+    if finding["first_offset"] is not None:
+        where.append(f"offset {finding['first_offset']}")
+    head = f"{finding['code']}/{finding['class']}  {' '.join(where)}  {finding['certainty']}, {finding['status']}"
+    _line(target, f"{finding['severity'].upper():9} {head}", _COLOURS[finding["severity"]])
+    _line(target, f"          {finding['title']}")
+    if finding["advice"]:
+        _line(target, f"          -> {finding['advice']}")
+
+
+def _counts(target: Console, summary: dict[str, Any], current: list[dict[str, Any]]) -> None:
+    by_severity = summary["counts"]["by_severity"]
+    parts = [f"{by_severity[name]} {name}" for name in ("critical", "major", "minor", "info") if by_severity.get(name)]
+    others = summary["counts"]["by_status"]
+    parts += [f"{others[name]} {name}" for name in ("resolved", "not_seen", "suppressed") if others.get(name)]
+    _line(target, f"Findings  {', '.join(parts) or 'none'}")
+
+
+def _doubts(target: Console, summary: dict[str, Any]) -> None:
+    for reason in summary["could_not_judge"][:SHOWN]:
+        _line(target, f"No word   {reason}", "yellow")
+    rest = len(summary["could_not_judge"]) - SHOWN
+    if rest > 0:
+        _line(target, f"          ... and {rest} more in summary.json", "yellow")
+    for code, state in summary["detectors"].items():
+        if state != "judged":
+            _line(target, f"No word   {code}: {state}", "dim")
+
+
+def _coverage(target: Console, summary: dict[str, Any]) -> None:
+    seen = summary["coverage"]
+    brokers = ", ".join(str(broker) for broker in seen["brokers"]) or "unknown"
+    _line(
+        target,
+        f"Read      {seen['partitions']} partitions ({seen['replicas']} replicas) of broker {brokers}: "
+        f"{seen['segments']} segments, {seen['bytes']:,} bytes, {seen['batches']:,} batches",
+    )
+    if seen["last_broker_ms"] is not None:
+        first = "" if seen["first_broker_ms"] is None else f"{_utc(seen['first_broker_ms'])} to "
+        _line(target, f"Times     {first}{_utc(seen['last_broker_ms'])}")
+
+
+def _utc(timestamp_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp_ms} ms"
+
+
+def _line(target: Console, text: str, style: str = "") -> None:
+    """One logical line, wrapped under its own text; commands are never cut, so that they can be copied."""
+    indent = len(text) - len(text.lstrip())
+    body = sanitise(text.strip())
+    hang = indent if indent else 10 if body[9:10] == " " else 0
+    for number, part in enumerate(_wrapped(body, max(target.width - hang, 20))):
+        shift = indent if number == 0 else hang
+        target.print(Text(" " * shift + part, style=style), overflow="ignore", no_wrap=True)
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    line = ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line or not word else word
+    yield line

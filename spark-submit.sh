@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Starts an audit: ./spark-submit.sh [JOB] [options] [--spark options of spark-submit]
+# The first start sets everything up in .venv; later starts need no network.
+set -euo pipefail
+
+root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
+venv="$root/.venv"
+export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
+
+find_python() {
+    local candidate
+    for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+        if [[ -n "$candidate" ]] &&
+            "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    echo "error: Python 3.11 or newer is needed: none on PATH; install it or set PYTHON" >&2
+    exit 2
+}
+
+wanted="$(cat "$root/setup.cfg" "$root/constraints.txt" | cksum)"
+ready=""
+if [[ -x "$venv/bin/python" && -f "$venv/ready" ]]; then
+    read -r ready <"$venv/ready" || true
+fi
+if [[ "$ready" != "$wanted" ]]; then
+    python="$(find_python)"
+    "$python" -m jobs.set_up
+fi
+exec "$venv/bin/python" -m jobs "$@"
