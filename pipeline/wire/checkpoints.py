@@ -32,7 +32,7 @@ def offset_checkpoint(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[tupl
     """Read a replication, recovery-point, log-start or cleaner offset checkpoint.
 
     Returns:
-        (topic, partition, offset) in file order.
+        (topic, partition, offset) in file order; none for an empty file.
 
     Raises:
         WireError: not a checkpoint of version 0 with as many entries as it announces.
@@ -135,8 +135,10 @@ def _rows(data: bytes, width: int, limits: Limits) -> list[list[str]]:
     lines = _content(data, limits).replace("\r\n", "\n").split("\n")
     if lines and lines[-1] == "":
         lines.pop()
+    if not lines:
+        return []  # brokers create the file long before they first write it
     if len(lines) < 2:
-        raise WireError("checkpoint without a header", "torn_tail")
+        raise WireError("checkpoint without a number of entries", "torn_tail")
     if _integer(lines[0]) != _VERSION:
         raise WireError("checkpoint of an unknown version", "bad_version")
     announced = _integer(lines[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def test_splits_cover_every_batch_once() -> None:
     cuts = [0, starts[1], starts[100], starts[101], starts[333], len(data)]
     for limits in (Limits(), Limits(chunk_bytes=900)):
         found = []
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in itertools.pairwise(cuts):
             found += scanned(data, limits, start=start, end=end)
         assert found == reference
 
