@@ -16,10 +16,12 @@ from pipeline.spark import session
 
 def main(archive: Path) -> None:
     """Do once what every audit does: Python workers, windows, joins, Delta written, replaced and read."""
-    spark = session.build(java_flags=[f"-XX:ArchiveClassesAtExit={archive}"])
+    written = archive.with_suffix(".new")
+    spark = session.build(java_flags=[f"-XX:ArchiveClassesAtExit={written}"])
     with tempfile.TemporaryDirectory() as folder:
         _work(spark, folder)
-    spark.stop()
+    session.end(spark)
+    written.replace(archive)
 
 
 def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

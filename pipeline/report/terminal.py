@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.audit import AuditResult
 
 WIDTH = 80
-SHOWN = 8
+SHOWN = 5
 """Findings on the screen; the files hold all of them."""
 
 _COLOURS = {
@@ -58,8 +57,10 @@ def render(result: AuditResult, target: Console) -> None:
     current = [one for one in result.examples if one["status"] in _CURRENT]
     worth = [one for one in current if one["severity"] != "info"]
     _verdict(target, summary)
+    advice = ""
     for finding in worth[:SHOWN]:
-        _finding(target, finding)
+        _finding(target, finding, advice)
+        advice = finding["advice"]
     rest = len(worth) - SHOWN
     if rest > 0:
         _line(target, f"... and {rest} more in findings.jsonl", "dim")
@@ -102,7 +103,7 @@ def _verdict(target: Console, summary: dict[str, Any]) -> None:
     _line(target, words, f"bold {_COLOURS[verdict]}")
 
 
-def _finding(target: Console, finding: dict[str, Any]) -> None:
+def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -> None:
     where = [] if finding["topic"] is None else [f"{finding['topic']}-{finding['partition']}"]
     if finding["first_offset"] is not None:
         where.append(f"offset {finding['first_offset']}")
@@ -110,7 +111,8 @@ def _finding(target: Console, finding: dict[str, Any]) -> None:
     _line(target, f"{finding['severity'].upper():9} {head}", _COLOURS[finding["severity"]])
     _line(target, f"          {finding['title']}")
     if finding["advice"]:
-        _line(target, f"          -> {finding['advice']}")
+        again = finding["advice"] == advice_above
+        _line(target, "          -> " + ("as above" if again else finding["advice"]))
 
 
 def _counts(target: Console, summary: dict[str, Any], current: list[dict[str, Any]]) -> None:
@@ -127,9 +129,12 @@ def _doubts(target: Console, summary: dict[str, Any]) -> None:
     rest = len(summary["could_not_judge"]) - SHOWN
     if rest > 0:
         _line(target, f"          ... and {rest} more in summary.json", "yellow")
+    by_state: dict[str, list[str]] = {}
     for code, state in summary["detectors"].items():
         if state != "judged":
-            _line(target, f"No word   {code}: {state}", "dim")
+            by_state.setdefault(state, []).append(code)
+    for state, codes in by_state.items():
+        _line(target, f"No word   {', '.join(codes)}: {state}", "dim")
 
 
 def _coverage(target: Console, summary: dict[str, Any]) -> None:
@@ -153,21 +158,17 @@ def _utc(timestamp_ms: int) -> str:
 
 
 def _line(target: Console, text: str, style: str = "") -> None:
-    """One logical line, wrapped under its own text; commands are never cut, so that they can be copied."""
+    """One logical line, wrapped under its own text; a word is never cut, so that commands can be copied."""
     indent = len(text) - len(text.lstrip())
-    body = sanitise(text.strip())
-    hang = indent if indent else 10 if body[9:10] == " " else 0
-    for number, part in enumerate(_wrapped(body, max(target.width - hang, 20))):
-        shift = indent if number == 0 else hang
-        target.print(Text(" " * shift + part, style=style), overflow="ignore", no_wrap=True)
+    hang = indent or (10 if text[9:10] == " " else 0)
+    line = " " * indent
+    for word in sanitise(text.strip()).split(" "):
+        if line.strip() and len(line) + len(word) > target.width:
+            _put(target, line, style)
+            line = " " * hang
+        line += word + " "
+    _put(target, line, style)
 
 
-def _wrapped(text: str, width: int) -> Iterator[str]:
-    line = ""
-    for word in text.split(" "):
-        if line and len(line) + 1 + len(word) > width:
-            yield line
-            line = word
-        else:
-            line = f"{line} {word}" if line or not word else word
-    yield line
+def _put(target: Console, line: str, style: str) -> None:
+    target.print(Text(line.rstrip(), style=style), overflow="ignore", no_wrap=True, crop=False)

@@ -54,13 +54,20 @@ _LOCAL_SETTINGS = {
 }
 
 
-def build(*, options: Sequence[str] = (), log: Path | None = None, quick: bool = True) -> SparkSession:
+def build(
+    *,
+    options: Sequence[str] = (),
+    log: Path | None = None,
+    quick: bool = True,
+    java_flags: Sequence[str] = (),
+) -> SparkSession:
     """Start Spark, or return the session that runs.
 
     Args:
         options: what the user wrote behind `--spark`, for spark-submit.
         log: file that takes everything that Spark and its workers print; None leaves it on standard error.
         quick: the input is small: compile with the first tier only, which starts faster and runs slower.
+        java_flags: more flags for the JVM of the driver.
 
     Raises:
         UnsupportedEnvironment: the Delta JARs are missing.
@@ -75,7 +82,7 @@ def build(*, options: Sequence[str] = (), log: Path | None = None, quick: bool =
     is_local = master.startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    _launch(_start_settings(options, is_local, quick), options, log)
+    _launch(_start_settings(options, is_local, quick, java_flags), options, log)
     conf = SparkConf()
     settings = _SETTINGS | {"spark.master": master, "spark.sql.warehouse.dir": _warehouse()}
     if is_local:
@@ -87,6 +94,17 @@ def build(*, options: Sequence[str] = (), log: Path | None = None, quick: bool =
     if not is_local:
         spark.sparkContext.addPyFile(_code_archive())
     return spark
+
+
+def end(spark: SparkSession) -> None:
+    """Stop Spark and wait until its JVM is gone."""
+    gateway = SparkContext._gateway
+    spark.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def delta_jars() -> list[str]:
@@ -105,11 +123,14 @@ def delta_jars() -> list[str]:
     return jars
 
 
-def _start_settings(options: Sequence[str], is_local: bool, quick: bool) -> dict[str, str]:
+def _start_settings(
+    options: Sequence[str], is_local: bool, quick: bool, java_flags: Sequence[str]
+) -> dict[str, str]:
     jars = delta_jars()
     tier = ("-XX:TieredStopAtLevel=1",) if quick else ()
     sharing = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
-    flags = ("-XX:+UseParallelGC", "-Xss4m", "-Xlog:disable", *tier, *sharing, f"-Dlog4j2.configurationFile={_log4j()}")
+    log4j = f"-Dlog4j2.configurationFile={(ROOT / 'conf' / 'log4j2.properties').as_uri()}"
+    flags = ("-XX:+UseParallelGC", "-Xss4m", "-Xlog:disable", log4j, *tier, *sharing, *java_flags)
     settings = {
         "spark.driver.memory": "1g",
         "spark.ui.showConsoleProgress": "false",
@@ -119,10 +140,6 @@ def _start_settings(options: Sequence[str], is_local: bool, quick: bool) -> dict
     if not is_local:
         settings["spark.jars"] = ",".join(jars)
     return {name: value for name, value in settings.items() if not is_set(name, options)}
-
-
-def _log4j() -> str:
-    return (ROOT / "conf" / "log4j2.properties").as_uri()
 
 
 def _launch(settings: dict[str, str], options: Sequence[str], log: Path | None) -> None:

@@ -1,0 +1,34 @@
+# make test        everything that fits into 20 minutes on 2 cores
+# make test-fast   what needs no JVM, under a minute
+# make test-full   the counts of docs/reliability.md as well
+# make lint        format, style, types, layers
+SHELL := bash
+PYTHON := .venv/bin/python
+export PYTHONPATH := $(CURDIR)
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: setup test test-fast test-full lint format
+
+setup:
+	@for python in "$${PYTHON_FOR_SETUP:-python3}" python3.13 python3.12 python3.11; do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+	  exec "$$python" -m jobs.set_up --dev; done; echo "Python 3.11 or newer is needed" >&2; exit 2
+
+test: setup
+	$(PYTHON) -m pytest -m "not full"
+
+test-fast: setup
+	$(PYTHON) -m pytest -m "not spark and not slow and not full"
+
+test-full: setup
+	$(PYTHON) -m pytest
+
+lint: setup
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	.venv/bin/lint-imports
+
+format: setup
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
