@@ -61,8 +61,7 @@ def run(spark: SparkSession, config: Config, progress: Progress = lambda stage: 
     run_id = config.run_id or _run_id(planned, config)
     stage(f"reading {len(planned.files)} files, {_mib(planned)} MiB")
     ingested = bronze.ingest(spark, planned, config.output, run_id)
-    bronze.write_segments(spark, ingested, config.output, run_id)
-    stage("replaying coordinators")
+    stage("replaying coordinators and offsets")
     one = silver.facts_of(spark, planned, ingested, config.output, run_id, config)
     silver.build(one, stage)
     stage("detecting")
@@ -125,7 +124,7 @@ def _write_findings(spark: SparkSession, current: list[dict[str, Any]], output: 
     rows = [
         (run_id, *(_plain(finding, name) for name in names)) for finding in current
     ]
-    frame = spark.createDataFrame(rows, gold.FINDING.ddl()).coalesce(1)
+    frame = tables.local(spark, rows, gold.FINDING.ddl()).coalesce(1)
     tables.replace(frame, gold.FINDING, output, run_id)
 
 
@@ -193,6 +192,6 @@ def _finish(
         one.run_id, sequence, one.plan.cluster_id or UNKNOWN_CLUSTER, result.verdict.value, result.exit_code,
         coverage.as_of_ms(one), True, json.dumps(result.summary, sort_keys=True),
     )
-    frame = spark.createDataFrame([row], gold.RUN.ddl()).coalesce(1)
+    frame = tables.local(spark, [row], gold.RUN.ddl()).coalesce(1)
     tables.replace(frame, gold.RUN, one.output, one.run_id)
     write_json(directory / "summary.json", result.summary)

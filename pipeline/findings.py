@@ -6,6 +6,8 @@ import fnmatch
 import hashlib
 import inspect
 import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import Any
 
@@ -16,10 +18,12 @@ from pipeline.config import Selection
 from pipeline.detect import DETECTORS
 from pipeline.spark import detect_inputs, tables
 from pipeline.spark.silver import Run
+from pipeline.spark.tables import Held
 from pipeline.text import sanitise
 from schemas import bronze, gold
 
 Finding = dict[str, Any]
+INPUT_THREADS = 4
 _ID_FIELDS = (
     "code", "class", "topic", "partition", "producer_id", "first_offset", "transactional_id", "group_id",
 )
@@ -46,11 +50,9 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
         attempted: Detector code -> None, or why it was not attempted.
     """
     inputs = _Inputs(run)
-    parts = [
-        detector.find(**inputs.of(detector.find))
-        for detector in DETECTORS
-        if attempted.get(detector.CODE) is None
-    ]
+    detectors = [one for one in DETECTORS if attempted.get(one.CODE) is None]
+    inputs.make(name for one in detectors for name in inspect.signature(one.find).parameters)
+    parts = [one.find(**inputs.of(one.find)) for one in detectors if inputs.has_rows(one.find)]
     if not parts:
         return []
     raw: DataFrame = reduce(DataFrame.unionByName, parts)
@@ -69,16 +71,28 @@ class _Inputs:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.made: dict[str, Any] = {"race_window_ms": run.config.race_window_ms}
+        self.settings: dict[str, Any] = {"race_window_ms": run.config.race_window_ms}
+        self.made: dict[str, Held] = {}
+
+    def make(self, names: Iterable[str]) -> None:
+        """Makes all inputs, several at a time: each is small, and most of its time is waiting."""
+        wanted = sorted({name for name in names if name not in self.settings})
+        with ThreadPoolExecutor(INPUT_THREADS) as pool:
+            functions = [getattr(detect_inputs, name) for name in wanted]
+            made = list(pool.map(lambda function: function(self.run), functions))
+        self.made = dict(zip(wanted, made, strict=True))
+
+    def has_rows(self, find: Any) -> bool:
+        """Whether a detector has anything to look at."""
+        names = inspect.signature(find).parameters
+        return any(name in self.made and not self.made[name].is_empty for name in names)
 
     def of(self, find: Any) -> dict[str, Any]:
         """What a detector's `find` asks for."""
-        return {name: self._table(name) for name in inspect.signature(find).parameters}
-
-    def _table(self, name: str) -> Any:
-        if name not in self.made:
-            self.made[name] = getattr(detect_inputs, name)(self.run)
-        return self.made[name]
+        return {
+            name: self.settings[name] if name in self.settings else self.made[name].rows
+            for name in inspect.signature(find).parameters
+        }
 
 
 def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], list[Finding]]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 import json
-import os
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -14,17 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.spark import tables
-from pipeline.spark.plan import Plan, SourceFile
-from pipeline.spark.read_file import Task, read_task
-from pipeline.spark.split import split_points
+from pipeline.spark.extent import Row, disjointed, merged, overlaps
+from pipeline.spark.inventory import Plan
+from pipeline.spark.plan_rows import WHOLE_LOG_DIR, PlanRows, plan_rows
+from pipeline.spark.read_file import read_task
+from pipeline.spark.tasks import Task, bins, tasks_of
 from schemas import bronze
 from schemas.table import Table
 
 TASKS_PER_CORE = 3
-FILE_COST_BYTES = 20_000
-"""What opening a file costs, in bytes read."""
-READ_KINDS = ("log", "snapshot", "txnindex")
-SMALL_KINDS = ("scan", "unreadable")
+_DRIVER_KINDS = ("scan", "unreadable")
 
 
 class Ingested(NamedTuple):
@@ -32,17 +28,19 @@ class Ingested(NamedTuple):
 
     Attributes:
         segments: Rows of `bronze.segment`.
-        unreadable: Rows of `bronze.unreadable`.
+        unreadable: Rows of `bronze.unreadable` that belong to a replica (the plan knows the others).
         keep_from: Segment id -> first offset that counts, where it overlaps the segment before it.
     """
 
-    segments: list[dict[str, Any]]
-    unreadable: list[dict[str, Any]]
+    segments: list[Row]
+    unreadable: list[Row]
     keep_from: dict[int, int]
 
 
 def ingest(spark: SparkSession, plan: Plan, output: str, run_id: str) -> Ingested:
-    """Decodes all files of the plan into `bronze.entry` and `bronze.segment`.
+    """Decodes all files of the plan into `bronze.entry`; `write_segments` makes them visible.
+
+    Rows of earlier runs that were killed before they wrote their segments go with the same commit.
 
     Args:
         spark: The session.
@@ -50,147 +48,107 @@ def ingest(spark: SparkSession, plan: Plan, output: str, run_id: str) -> Ingeste
         output: Output root.
         run_id: Rows of an earlier attempt of the same run are replaced.
     """
+    scans, unreadable = _decode(spark, plan, output, run_id, whole=())
+    lied_to = disjointed(scans)
+    if lied_to:
+        scans, unreadable = _decode(spark, plan, output, run_id, whole=lied_to)
+    segments, keep_from = overlaps(merged(scans))
+    return Ingested(segments, sorted(unreadable, key=lambda row: (row["file"], row["position"])), keep_from)
+
+
+def _decode(
+    spark: SparkSession, plan: Plan, output: str, run_id: str, whole: Collection[int]
+) -> tuple[list[Row], list[Row]]:
+    """One pass over the files into Delta; gives the scan rows and the damage."""
     cores = max(spark.sparkContext.defaultParallelism, 1)
-    bins = _bins(_tasks(plan), cores * TASKS_PER_CORE)
-    rows = [(json.dumps([tuple(task) for task in one]),) for one in bins] or [("[]",)]
-    tasks = spark.createDataFrame(rows, "tasks string").repartition(len(rows))
-    entries = tasks.mapInArrow(_read_tasks, bronze.ENTRY.ddl())
-    tables.replace(entries, bronze.ENTRY, output, run_id, by=("kind",))
-    small = (
+    shares = bins(tasks_of(plan, whole=whole), cores * TASKS_PER_CORE)
+    known = list(plan_rows(plan))
+    count = max(len(shares), 1)
+    # A range has one row a partition, so each share is one task, without a shuffle that could pair two of them.
+    numbers = spark.range(0, count, 1, count)
+    entries = numbers.mapInArrow(_reader(shares, known), bronze.ENTRY.ddl())
+    tables.replace(entries, bronze.ENTRY, output, run_id, by=("kind",), also=_uncommitted(spark, output, run_id))
+    rows = (
         tables.read(spark, bronze.ENTRY, output, run_id)
-        .filter(F.col("kind").isin(*SMALL_KINDS))
+        .filter(F.col("kind").isin(*_DRIVER_KINDS) & (F.col("replica_id") != WHOLE_LOG_DIR))
         .select("kind", "segment_id", "replica_id", "detail")
-        .collect()
+        .toArrow()
     )
-    scans = [_with_ids(row) for row in small if row["kind"] == "scan"]
-    unreadable = [_with_ids(row) for row in small if row["kind"] == "unreadable"]
-    segments, keep_from = _overlaps(_merged(scans))
-    return Ingested(segments, sorted(unreadable, key=_place), keep_from)
+    return _details(rows, "scan"), _details(rows, "unreadable")
+
+
+def _reader(
+    shares: Sequence[Sequence[Task]], known: Sequence[PlanRows]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow`: numbers of shares -> rows of `bronze.entry`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                if number == 0:
+                    yield from (rows.batch() for rows in known)
+                for task in shares[number] if number < len(shares) else ():
+                    yield from read_task(task)
+
+    return run
 
 
 def write_segments(spark: SparkSession, ingested: Ingested, output: str, run_id: str) -> None:
     """Writes the commit record of the ingest."""
     names = bronze.SEGMENT.names
     rows = [tuple(segment[name] for name in names) for segment in ingested.segments]
-    table = spark.createDataFrame(rows, bronze.SEGMENT.ddl()).coalesce(1)
-    tables.replace(table, bronze.SEGMENT, output, run_id)
+    tables.replace(tables.local(spark, rows, bronze.SEGMENT.ddl()), bronze.SEGMENT, output, run_id)
 
 
 def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:
-    """A logical bronze table of one run; rows of an ingest without its segment rows stay invisible to SQL users."""
+    """A logical bronze table of one run, for that run itself: it need not be committed yet."""
     if table is bronze.SEGMENT:
         return tables.read(spark, table, output, run_id)
-    rows = tables.read(spark, bronze.ENTRY, output, run_id).filter(F.col("kind") == table.name)
-    if table in (bronze.BATCH, bronze.TXN_STATE, bronze.OFFSET_COMMIT):
-        return rows.select(*table.names)
-    own = [column for column in table.columns if column.name not in ("segment_id", "replica_id")]
-    ddl = ", ".join(f"{column.name} {column.type.replace('long', 'bigint')}" for column in own)
-    parsed = rows.select("segment_id", "replica_id", F.from_json("detail", ddl).alias("detail"))
-    return parsed.select("segment_id", "replica_id", "detail.*").select(*table.names)
+    return _logical(tables.read(spark, bronze.ENTRY, output, run_id), table).select(*table.names)
 
 
-def _read_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for text in batch.column(0).to_pylist():
-            for fields in json.loads(text):
-                yield from read_task(Task(*fields))
+def register(spark: SparkSession, output: str) -> None:
+    """Makes every logical bronze table a temporary view for SQL, with the `run_id` of its rows.
+
+    Rows of an ingest that never wrote its segments are not in them.
+    """
+    if not tables.exists(bronze.ENTRY, output) or not tables.exists(bronze.SEGMENT, output):
+        return
+    segments = tables.read_runs(spark, bronze.SEGMENT, output)
+    segments.createOrReplaceTempView(bronze.SEGMENT.view_name)
+    committed = F.broadcast(segments.select(tables.RUN).distinct())
+    entries = tables.read_runs(spark, bronze.ENTRY, output).join(committed, tables.RUN, how="left_semi")
+    for table in bronze.TABLES:
+        if table is not bronze.SEGMENT:
+            _logical(entries, table, tables.RUN).createOrReplaceTempView(table.view_name)
 
 
-def _tasks(plan: Plan) -> list[Task]:
-    indexes = {
-        (one.replica_id, one.base_offset): one.path for one in plan.files if one.kind == "index"
-    }
-    tasks: list[Task] = []
-    for one in sorted(plan.files, key=lambda file: file.name):
-        if one.kind not in READ_KINDS:
-            continue
-        for start, end in _parts(one, indexes):
-            tasks.append(
-                Task(
-                    one.path, one.name, one.kind, one.base_offset, one.replica_id, one.segment_id,
-                    one.topic, start, end,
-                )
-            )
-    return tasks
+def _logical(entries: DataFrame, table: Table, *extra: str) -> DataFrame:
+    """Columns of a logical table; those of small kinds come out of `detail`."""
+    rows = entries.filter(F.col("kind") == table.name)
+    if set(table.names) <= set(bronze.ENTRY.names):
+        return rows.select(*extra, *table.names)
+    ids = ("segment_id", "replica_id")
+    own = table._replace(columns=tuple(column for column in table.columns if column.name not in ids))
+    parsed = rows.select(*extra, *ids, F.from_json("detail", own.ddl()).alias("detail"))
+    return parsed.select(*extra, *ids, "detail.*").select(*extra, *table.names)
 
 
-def _parts(one: SourceFile, indexes: dict[tuple[int, int], str]) -> list[tuple[int, int | None]]:
-    if one.kind != "log":
-        return [(0, None)]
-    return split_points(one.path, one.size, indexes.get((one.replica_id, one.base_offset)), one.base_offset)
+def _uncommitted(spark: SparkSession, output: str, run_id: str) -> list[str]:
+    """Runs that have rows in `bronze.entry` and no commit record; only one run at a time works on an output."""
+    begun = tables.partition_folders(bronze.ENTRY, output) - {run_id}
+    if not begun:
+        return []
+    committed: set[str] = set()
+    if tables.exists(bronze.SEGMENT, output):
+        runs = tables.read_runs(spark, bronze.SEGMENT, output).select(tables.RUN).distinct()
+        committed = {row[tables.RUN] for row in runs.collect()}
+    return sorted(begun - committed)
 
 
-def _bins(tasks: list[Task], count: int) -> list[list[Task]]:
-    """Balances tasks by bytes, largest first."""
-    def cost(task: Task) -> int:
-        end = task.end
-        if end is None:
-            try:
-                end = os.path.getsize(task.path)
-            except OSError:
-                end = 0
-        return end - task.start + FILE_COST_BYTES
-
-    weighted = sorted(((cost(task), index) for index, task in enumerate(tasks)), reverse=True)
-    heap: list[tuple[int, int]] = [(0, number) for number in range(min(count, len(tasks)))]
-    bins: list[list[Task]] = [[] for _ in heap]
-    for weight, index in weighted:
-        load, number = heapq.heappop(heap)
-        bins[number].append(tasks[index])
-        heapq.heappush(heap, (load + weight, number))
-    return bins
-
-
-def _with_ids(row: Any) -> dict[str, Any]:
-    return {"segment_id": row["segment_id"], "replica_id": row["replica_id"], **json.loads(row["detail"])}
-
-
-def _place(row: dict[str, Any]) -> tuple[str, int]:
-    return row["file"], row["position"]
-
-
-def _merged(scans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Parts of one file as one segment row."""
-    parts: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for scan in scans:
-        parts[scan["segment_id"]].append(scan)
-    merged = []
-    for rows in parts.values():
-        rows.sort(key=lambda row: row["position"])
-        merged.append(_join(rows))
-    return sorted(merged, key=lambda row: (row["replica_id"], row["base_offset"], row["file"]))
-
-
-def _join(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    used = [row for row in rows if row["first_offset"] is not None]
-    whole = dict(rows[0])
-    for name in ("readable_bytes", "batch_count", "record_count", "marker_count"):
-        whole[name] = sum(row[name] for row in rows)
-    for name, pick in (
-        ("max_leader_epoch", max), ("hole_end_offset", max), ("shortened_end_offset", max),
-        ("first_broker_ms", min), ("last_broker_ms", max),
-    ):
-        whole[name] = pick((row[name] for row in rows if row[name] is not None), default=None)
-    if used:
-        whole |= {name: used[0][name] for name in ("first_offset", "first_crc")}
-        whole |= {name: used[-1][name] for name in ("last_offset", "last_crc")}
-    for before, after in zip(used[:-1], used[1:], strict=True):
-        if after["first_offset"] != before["last_offset"] + 1:
-            whole["hole_end_offset"] = max(after["first_offset"], whole["hole_end_offset"] or 0)
-    whole["is_superseded"] = False
-    return whole
-
-
-def _overlaps(segments: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[int, int]]:
-    """One offset, one batch: offsets that a preceding segment of the replica holds already do not count."""
-    keep_from: dict[int, int] = {}
-    reached: dict[int, int] = {}
-    for segment in segments:
-        end = reached.get(segment["replica_id"], -1)
-        if segment["first_offset"] is None:
-            continue
-        if segment["first_offset"] <= end:
-            keep_from[segment["segment_id"]] = end + 1
-            segment["is_superseded"] = segment["last_offset"] <= end
-        reached[segment["replica_id"]] = max(end, segment["last_offset"])
-    return segments, keep_from
+def _details(rows: pa.Table, kind: str) -> list[dict[str, Any]]:
+    return [
+        {"segment_id": row["segment_id"], "replica_id": row["replica_id"], **json.loads(row["detail"])}
+        for row in rows.to_pylist()
+        if row["kind"] == kind
+    ]

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.silver import Run
+from pipeline.spark.tables import Held
 from schemas import bronze, silver
 
 TAILS = ("torn_tail", "zero_tail")
@@ -33,7 +34,7 @@ PLAIN_STATUSES = ("in_flight", "ongoing", "context", "not_copied")
 PREPARED = (2, 3)
 
 
-def partition_txn(run: Run) -> DataFrame:
+def partition_txn(run: Run) -> Held:
     """Runs that were judged, whose marker is not plainly aligned, or whose coordinator epoch goes back."""
     is_judged = F.coalesce("judgement", "outside", "zombie").isNotNull()
     is_odd = ~F.col("alignment").isin(*PLAIN_ALIGNMENTS)
@@ -41,7 +42,7 @@ def partition_txn(run: Run) -> DataFrame:
     return tables.localise(run.silver(silver.PARTITION_TXN).filter(is_judged | is_odd | is_stale))
 
 
-def transaction_partition(run: Run) -> DataFrame:
+def transaction_partition(run: Run) -> Held:
     """Promises that were not kept, and those of transactions that are still prepared."""
     is_kept = F.col("status") == "present"
     is_odd = ~is_kept & ~F.col("status").isin(*PLAIN_STATUSES)
@@ -50,24 +51,26 @@ def transaction_partition(run: Run) -> DataFrame:
     )
 
 
-def kept_promise(run: Run) -> DataFrame:
+def kept_promise(run: Run) -> Held:
     """Promises that were kept, of transactions whose marker elsewhere contradicts the decision."""
     key = ["copy", "coordinator_partition", "transactional_id", "transaction_offset"]
     promises = run.silver(silver.TRANSACTION_PARTITION)
     contradicted = tables.localise(
-        run.silver(silver.PARTITION_TXN).filter(F.col("alignment") == "wrong_outcome").select(*key).distinct()
+        run.silver(silver.PARTITION_TXN).filter(F.col("alignment") == "wrong_outcome").select(*key)
     )
+    if contradicted.is_empty:
+        return contradicted
     is_kept = (F.col("status") == "present") & (F.col("marker_type") == F.col("outcome"))
-    kept = promises.filter(is_kept).join(F.broadcast(contradicted), key, how="left_semi")
+    kept = promises.filter(is_kept).join(F.broadcast(contradicted.rows.distinct()), key, how="left_semi")
     return tables.localise(kept.select(*key).distinct())
 
 
-def coordinator_step(run: Run) -> DataFrame:
+def coordinator_step(run: Run) -> Held:
     """Steps that offend a rule."""
     return tables.localise(run.silver(silver.COORDINATOR_STEP).filter(F.col("violation").isNotNull()))
 
 
-def shared_producer(run: Run) -> DataFrame:
+def shared_producer(run: Run) -> Held:
     """Producer ids that more than one transactional id holds or held."""
     grouped = run.silver(silver.OWNER).groupBy("copy", "producer_id").agg(
         F.count(F.lit(1)).alias("ids"),
@@ -78,12 +81,12 @@ def shared_producer(run: Run) -> DataFrame:
     return tables.localise(grouped.filter(F.col("ids") > 1))
 
 
-def sequence_event(run: Run) -> DataFrame:
+def sequence_event(run: Run) -> Held:
     """All of them: the table holds irregular steps only."""
     return tables.localise(run.silver(silver.SEQUENCE_EVENT))
 
 
-def committed_offset(run: Run) -> DataFrame:
+def committed_offset(run: Run) -> Held:
     """Commits that went back, wait, or changed between plain and transactional."""
     is_back = F.col("committed_offset") < F.col("previous_committed_offset")
     is_turn = F.col("is_transactional") != F.col("previous_is_transactional")
@@ -91,10 +94,10 @@ def committed_offset(run: Run) -> DataFrame:
     return tables.localise(run.silver(silver.COMMITTED_OFFSET).filter(is_odd))
 
 
-def last_committed(run: Run) -> DataFrame:
+def last_committed(run: Run) -> Held:
     """What each group has committed last and that lies past the log's end, in copies of one instant."""
     if not any(one.is_one_instant for one in run.facts):
-        return run.silver(silver.COMMITTED_OFFSET).limit(0)
+        return Held(run.silver(silver.COMMITTED_OFFSET).limit(0), True)
     counts = F.col("outcome").isin("materialised", "deleted")
     last = (
         run.silver(silver.COMMITTED_OFFSET)
@@ -153,9 +156,10 @@ def _label(row: dict[str, Any], is_active: bool) -> str:
     return "crc" if reason == "crc" else "unreadable"
 
 
-def damage(run: Run) -> DataFrame:
+def damage(run: Run) -> Held:
     """Input of `damaged_log`."""
-    return tables.local(run.spark, damage_rows(run), _DAMAGE)
+    rows = damage_rows(run)
+    return Held(tables.local(run.spark, rows, _DAMAGE), not rows)
 
 
 def log_end(run: Run) -> DataFrame:
@@ -169,8 +173,8 @@ def log_end(run: Run) -> DataFrame:
     return tables.local(run.spark, rows, "copy int, topic string, partition int, log_end_offset bigint")
 
 
-def coordinator_newest(run: Run) -> DataFrame:
-    """Newest record by coordinator partition and epoch."""
+def coordinator_newest(run: Run) -> Held:
+    """Newest record by coordinator partition and epoch; only joined to others, so it counts as empty."""
     places = {one.replica_id: one for one in run.facts}
     rows = [
         (places[replica].copy, places[replica].partition, epoch, ms)
@@ -178,12 +182,11 @@ def coordinator_newest(run: Run) -> DataFrame:
         for epoch, ms in sorted(epochs.items())
         if replica in places
     ]
-    return tables.local(run.spark, 
-        rows, "copy int, coordinator_partition int, leader_epoch int, newest_ms bigint"
-    )
+    ddl = "copy int, coordinator_partition int, leader_epoch int, newest_ms bigint"
+    return Held(tables.local(run.spark, rows, ddl), True)
 
 
-def snapshot_only(run: Run) -> DataFrame:
+def snapshot_only(run: Run) -> Held:
     """Transactions that the newest snapshot at the log end holds open below the first retained offset."""
     first: dict[int, int] = {}
     for one in run.ingested.segments:
@@ -205,17 +208,17 @@ def snapshot_only(run: Run) -> DataFrame:
     return tables.localise(joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start"))))
 
 
-def race_scope(run: Run) -> DataFrame:
+def race_scope(run: Run) -> Held:
     """Committed offsets to which KAFKA-17507 can apply: none behind the first proof of a fixed version."""
     has_race = F.col("is_transactional") & (F.col("race_ms").isNotNull() | F.col("is_before_marker"))
     committed = run.silver(silver.COMMITTED_OFFSET).filter(has_race)
     if is_fixed_version(run.config.kafka_version):
-        return committed.limit(0)
+        return Held(committed.limit(0), True)
     proof = (
         run.bronze(bronze.TXN_STATE).filter(F.col("value_version") >= 1).select("replica_id").limit(1)
     )
     if not proof.isEmpty():
-        return committed.limit(0)
+        return Held(committed.limit(0), True)
     places = tables.local(run.spark, 
         [(one.replica_id, one.copy, one.partition) for one in run.facts] or [],
         "replica_id bigint, copy int, offsets_partition int",
@@ -237,7 +240,7 @@ def is_fixed_version(version: str | None) -> bool:
     return version is not None and tuple(int(part) for part in version.split(".")) >= (3, 9, 1)
 
 
-def divergence(run: Run) -> DataFrame:
+def divergence(run: Run) -> Held:
     """First offset at which each other replica differs from the one that is replayed."""
     groups: dict[tuple[int, str, int], list[ReplicaFacts]] = defaultdict(list)
     for one in run.facts:
@@ -257,7 +260,7 @@ def divergence(run: Run) -> DataFrame:
                 )
             )
     if not pairs:
-        return tables.local(run.spark, [], _DIVERGENCE)
+        return Held(tables.local(run.spark, [], _DIVERGENCE), True)
     return tables.localise(_first_differences(run, pairs))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -65,7 +66,7 @@ def facts_of(
     newest: dict[int, dict[int, int]] = {}
     first: dict[int, int | None] = {}
     if coordinators:
-        starts = spark.createDataFrame(
+        starts = tables.local(spark, 
             [(one.replica_id, one.history_start_offset) for one in coordinators],
             "replica_id bigint, history_start_offset bigint",
         )
@@ -101,24 +102,29 @@ def _frontiers(rows: list[object]) -> dict[int, int | None]:
 
 
 def build(run: Run, stage: Callable[[str], None]) -> None:
-    """All silver tables of the run.
+    """All silver tables of the run, and the segments: independent writes overlap.
 
     Args:
         run: The run.
         stage: Told what is being done.
     """
-    write_replicas(run)
-    write_coordinator(run)
-    stage("replaying committed offsets")
-    write_offsets(run)
-    stage("replaying producers and aligning markers")
-    write_partitions(run)
-    write_events(run)
+    with ThreadPoolExecutor(3) as pool:
+        beside = [
+            pool.submit(bronze.write_segments, run.spark, run.ingested, run.output, run.run_id),
+            pool.submit(write_replicas, run),
+            pool.submit(write_offsets, run),
+        ]
+        write_coordinator(run)
+        stage("replaying producers and aligning markers")
+        write_partitions(run)
+        write_events(run)
+        for one in beside:
+            one.result()
 
 
 def write_replicas(run: Run) -> None:
     """`silver.replica`."""
-    rows = run.spark.createDataFrame([tuple(one) for one in run.facts], silver.REPLICA.ddl())
+    rows = tables.local(run.spark, [tuple(one) for one in run.facts], silver.REPLICA.ddl())
     tables.replace(rows.coalesce(1), silver.REPLICA, run.output, run.run_id)
 
 
@@ -131,14 +137,14 @@ def _replayed(run: Run, topic: str | None = None) -> DataFrame:
     ddl = (
         "replica_id bigint, copy int, topic string, partition int, history_start_offset bigint, is_offsets boolean"
     )
-    return F.broadcast(run.spark.createDataFrame(rows, ddl))
+    return F.broadcast(tables.local(run.spark, rows, ddl))
 
 
 def _counted(run: Run, rows: DataFrame) -> DataFrame:
     """Drops offsets that a preceding segment of the replica holds already."""
     if not run.ingested.keep_from:
         return rows
-    keep = run.spark.createDataFrame(
+    keep = tables.local(run.spark, 
         list(run.ingested.keep_from.items()), "segment_id bigint, keep_from bigint"
     )
     joined = rows.join(F.broadcast(keep), "segment_id", how="left")

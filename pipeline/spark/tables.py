@@ -9,20 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pipeline.errors import OutputConflict
 from pipeline.spark.arrow import arrow_schema, ddl_schema
 from schemas.table import Table
 
 LOCAL_ROWS = 100_000
 """Rows that a detector's input may have to be held on the driver."""
 RUN = "run_id"
-SCHEMA_VERSION = "1"
-VERSION_PROPERTY = "audit.schemaVersion"
 
 COMMIT_HOOK: Callable[[str], None] | None = None
 """Called with `before <table>` and `after <table>` around every commit; tests inject failures here."""
@@ -34,11 +33,25 @@ def path(table: Table, output: str) -> str:
 
 
 def exists(table: Table, output: str) -> bool:
-    """Whether the table was ever committed."""
-    return Path(path(table, output), "_delta_log").is_dir()
+    """Whether the table was ever committed; a log folder alone is what a killed first write leaves."""
+    return next(Path(path(table, output), "_delta_log").glob("*.json"), None) is not None
 
 
-def replace(rows: DataFrame, table: Table, output: str, run_id: str, by: tuple[str, ...] = ()) -> None:
+def partition_folders(table: Table, output: str) -> set[str]:
+    """Runs that ever wrote files of a table, committed or not."""
+    prefix = f"{RUN}="
+    folders = Path(path(table, output)).glob(f"{prefix}*")
+    return {folder.name.removeprefix(prefix) for folder in folders}
+
+
+def replace(
+    rows: DataFrame,
+    table: Table,
+    output: str,
+    run_id: str,
+    by: tuple[str, ...] = (),
+    also: Sequence[str] = (),
+) -> None:
     """Replaces one run's rows of a table in one commit.
 
     Args:
@@ -47,6 +60,10 @@ def replace(rows: DataFrame, table: Table, output: str, run_id: str, by: tuple[s
         output: Output root.
         run_id: Run whose rows are replaced.
         by: Further partition columns.
+        also: Runs whose rows are removed by the same commit.
+
+    Raises:
+        OutputConflict: The table was written by another version.
     """
     name = f"{table.layer}.{table.name}"
     _hook(f"before {name}")
@@ -58,21 +75,47 @@ def replace(rows: DataFrame, table: Table, output: str, run_id: str, by: tuple[s
         .mode("overwrite")
         .partitionBy(RUN, *by)
         .option("delta.dataSkippingNumIndexedCols", "0")
-        .option(VERSION_PROPERTY, SCHEMA_VERSION)
     )
     if exists(table, output):
-        quoted = run_id.replace("'", "''")
-        writer = writer.option("replaceWhere", f"{RUN} = '{quoted}'")
+        _check_columns(rows.sparkSession.read.format("delta").load(path(table, output)), table)
+        runs = ", ".join(f"'{one}'" for one in (run_id, *also))
+        writer = writer.option("replaceWhere", f"{RUN} IN ({runs})")
     writer.save(path(table, output))
     _hook(f"after {name}")
 
 
 def read(spark: SparkSession, table: Table, output: str, run_id: str | None = None) -> DataFrame:
-    """Reads a table, or one run of it; without its `run_id` column unless the declaration has one."""
-    rows = spark.read.format("delta").load(path(table, output))
+    """Reads a table, or one run of it; without its `run_id` column unless the declaration has one.
+
+    Raises:
+        OutputConflict: The table was written by another version.
+    """
+    rows = read_runs(spark, table, output)
     if run_id is not None:
         rows = rows.filter(F.col(RUN) == run_id)
     return rows.select(*table.names)
+
+
+def read_runs(spark: SparkSession, table: Table, output: str) -> DataFrame:
+    """All runs of a table with their `run_id`.
+
+    Raises:
+        OutputConflict: The table was written by another version.
+    """
+    rows = spark.read.format("delta").load(path(table, output))
+    _check_columns(rows, table)
+    return rows
+
+
+def _check_columns(rows: DataFrame, table: Table) -> None:
+    """Columns tell the version of a table's declaration."""
+    found, declared = set(rows.columns), {RUN, *table.names}
+    if found != declared:
+        names = ", ".join(sorted(found ^ declared))
+        raise OutputConflict(
+            f"{table.layer}.{table.name} in the output has other columns than this version writes ({names}): "
+            "use another --output"
+        )
 
 
 def empty(spark: SparkSession, table: Table) -> DataFrame:
@@ -94,12 +137,19 @@ def local(spark: SparkSession, rows: Sequence[Sequence[Any]], ddl: str) -> DataF
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema), ddl)
 
 
-def localise(rows: DataFrame, limit: int = LOCAL_ROWS) -> DataFrame:
+class Held(NamedTuple):
+    """Rows that were evaluated once; `is_empty` is known without asking Spark again."""
+
+    rows: DataFrame
+    is_empty: bool
+
+
+def localise(rows: DataFrame, limit: int = LOCAL_ROWS) -> Held:
     """Evaluates rows once and keeps them on the driver when they are few; many stay where they are."""
     held = rows.limit(limit + 1).toArrow()
     if held.num_rows > limit:
-        return rows
-    return rows.sparkSession.createDataFrame(held, rows.schema)
+        return Held(rows, False)
+    return Held(rows.sparkSession.createDataFrame(held, rows.schema), held.num_rows == 0)
 
 
 def _hook(point: str) -> None:
