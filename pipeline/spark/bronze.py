@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.spark import tables
+from pipeline.spark.entry import Place
 from pipeline.spark.extent import Row, disjointed, merged, overlaps
 from pipeline.spark.inventory import Plan
 from pipeline.spark.plan_rows import WHOLE_LOG_DIR, PlanRows, plan_rows
@@ -28,7 +29,7 @@ class Ingested(NamedTuple):
 
     Attributes:
         segments: Rows of `bronze.segment`.
-        unreadable: Rows of `bronze.unreadable` that belong to a replica (the plan knows the others).
+        unreadable: Rows of `bronze.unreadable` of replicas; the plan knows the others.
         keep_from: Segment id -> first offset that counts, where it overlaps the segment before it.
     """
 
@@ -53,7 +54,9 @@ def ingest(spark: SparkSession, plan: Plan, output: str, run_id: str) -> Ingeste
     if lied_to:
         scans, unreadable = _decode(spark, plan, output, run_id, whole=lied_to)
     segments, keep_from = overlaps(merged(scans))
-    return Ingested(segments, sorted(unreadable, key=lambda row: (row["file"], row["position"])), keep_from)
+    return Ingested(
+        segments, sorted(unreadable, key=lambda row: (row["file"], row["position"])), keep_from
+    )
 
 
 def _decode(
@@ -64,10 +67,17 @@ def _decode(
     shares = bins(tasks_of(plan, whole=whole), cores * TASKS_PER_CORE)
     known = list(plan_rows(plan))
     count = max(len(shares), 1)
-    # A range has one row a partition, so each share is one task, without a shuffle that could pair two of them.
+    # A range has one row a partition: each share is one task, with no shuffle that could pair two.
     numbers = spark.range(0, count, 1, count)
     entries = numbers.mapInArrow(_reader(shares, known), bronze.ENTRY.ddl())
-    tables.replace(entries, bronze.ENTRY, output, run_id, by=("kind",), also=_uncommitted(spark, output, run_id))
+    tables.replace(
+        entries,
+        bronze.ENTRY,
+        output,
+        run_id,
+        by=("kind",),
+        also=_uncommitted(spark, output, run_id),
+    )
     rows = (
         tables.read(spark, bronze.ENTRY, output, run_id)
         .filter(F.col("kind").isin(*_DRIVER_KINDS) & (F.col("replica_id") != WHOLE_LOG_DIR))
@@ -117,7 +127,9 @@ def register(spark: SparkSession, output: str) -> None:
     segments = tables.read_runs(spark, bronze.SEGMENT, output)
     segments.createOrReplaceTempView(bronze.SEGMENT.view_name)
     committed = F.broadcast(segments.select(tables.RUN).distinct())
-    entries = tables.read_runs(spark, bronze.ENTRY, output).join(committed, tables.RUN, how="left_semi")
+    entries = tables.read_runs(spark, bronze.ENTRY, output).join(
+        committed, tables.RUN, how="left_semi"
+    )
     for table in bronze.TABLES:
         if table is not bronze.SEGMENT:
             _logical(entries, table, tables.RUN).createOrReplaceTempView(table.view_name)
@@ -128,14 +140,15 @@ def _logical(entries: DataFrame, table: Table, *extra: str) -> DataFrame:
     rows = entries.filter(F.col("kind") == table.name)
     if set(table.names) <= set(bronze.ENTRY.names):
         return rows.select(*extra, *table.names)
-    ids = ("segment_id", "replica_id")
-    own = table._replace(columns=tuple(column for column in table.columns if column.name not in ids))
+    ids = Place._fields
+    columns = tuple(column for column in table.columns if column.name not in ids)
+    own = table._replace(columns=columns)
     parsed = rows.select(*extra, *ids, F.from_json("detail", own.ddl()).alias("detail"))
     return parsed.select(*extra, *ids, "detail.*").select(*extra, *table.names)
 
 
 def _uncommitted(spark: SparkSession, output: str, run_id: str) -> list[str]:
-    """Runs that have rows in `bronze.entry` and no commit record; only one run at a time works on an output."""
+    """Runs with rows in `bronze.entry` and no commit record; only one run at a time works here."""
     begun = tables.partition_folders(bronze.ENTRY, output) - {run_id}
     if not begun:
         return []
@@ -148,7 +161,7 @@ def _uncommitted(spark: SparkSession, output: str, run_id: str) -> list[str]:
 
 def _details(rows: pa.Table, kind: str) -> list[dict[str, Any]]:
     return [
-        {"segment_id": row["segment_id"], "replica_id": row["replica_id"], **json.loads(row["detail"])}
+        {**json.loads(row["detail"]), **{name: row[name] for name in Place._fields}}
         for row in rows.to_pylist()
         if row["kind"] == kind
     ]
