@@ -27,6 +27,6 @@ if [[ -x "$venv/bin/python" && -f "$venv/ready" ]]; then
 fi
 if [[ "$ready" != "$wanted" ]]; then
     python="$(find_python)"
-    "$python" -m jobs.set_up
+    "$python" -P -m jobs.set_up
 fi
-exec "$venv/bin/python" -m jobs "$@"
+exec "$venv/bin/python" -P -m jobs "$@"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,12 +60,9 @@ def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
     log = Path(config.output, LOG)
     log.unlink(missing_ok=True)
     try:
-        with progress() as say, ThreadPoolExecutor(1) as pool:
+        with progress() as say:
             say("starting Spark")
-            session = pool.submit(_session, spark, log, _is_small(config.inputs))
-            from pipeline import audit
-
-            result = audit.run(session.result(), config, say)
+            result = _with_spark(config, spark, log, say)
         os.replace(log, Path(result.output_dir, LOG))
         return result
     except AuditError:
@@ -77,10 +74,16 @@ def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
         raise AuditError(f"could not finish: {type(error).__name__}: {reason} (all of it: {log})") from error
 
 
-def _session(spark: Sequence[str], log: Path, is_small: bool) -> Any:
+def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Callable[[str], None]) -> AuditResult:
+    """Start the JVM while the pipeline is imported, then run it."""
     from pipeline.spark import session
 
-    return session.build(options=spark, log=log, quick=is_small)
+    how: dict[str, Any] = {"options": spark, "log": log, "quick": _is_small(config.inputs)}
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(session.launch, **how)
+        from pipeline import audit
+    started.result()
+    return audit.run(session.build(**how), config, say)
 
 
 def _is_small(inputs: Sequence[str]) -> bool:

@@ -76,13 +76,10 @@ def build(
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    if SparkContext._gateway is None:
+        launch(options=options, log=log, quick=quick, java_flags=java_flags)
     master = master_of(options)
     is_local = master.startswith("local")
-    if is_local:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    _launch(_start_settings(options, is_local, quick, java_flags), options, log)
     conf = SparkConf()
     settings = _SETTINGS | {"spark.master": master, "spark.sql.warehouse.dir": _warehouse()}
     if is_local:
@@ -94,6 +91,29 @@ def build(
     if not is_local:
         spark.sparkContext.addPyFile(_code_archive())
     return spark
+
+
+def launch(
+    *, options: Sequence[str] = (), log: Path | None = None, quick: bool = True, java_flags: Sequence[str] = ()
+) -> None:
+    """Start the JVM alone; imports nothing, so that it may run beside the imports of the rest.
+
+    Args:
+        options: as `build`.
+        log: as `build`.
+        quick: as `build`.
+        java_flags: as `build`.
+
+    Raises:
+        UnsupportedEnvironment: as `build`.
+        AuditError: as `build`.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    is_local = master_of(options).startswith("local")
+    if is_local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    _start(_start_settings(options, is_local, quick, java_flags), options, log)
 
 
 def end(spark: SparkSession) -> None:
@@ -142,7 +162,7 @@ def _start_settings(
     return {name: value for name, value in settings.items() if not is_set(name, options)}
 
 
-def _launch(settings: dict[str, str], options: Sequence[str], log: Path | None) -> None:
+def _start(settings: dict[str, str], options: Sequence[str], log: Path | None) -> None:
     """Start the JVM with its output in the log; the user's options come last and win."""
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
