@@ -1,0 +1,1 @@
+"""Pure state machines over decoded entries: no Spark, no clock, no files."""
