@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Protocol
 
+from pipeline.spark.walk import read_bounded
 from pipeline.wire import producer_snapshot, txn_index
 from pipeline.wire.errors import WireError
 from pipeline.wire.limits import Limits
@@ -26,9 +26,9 @@ class SidecarFile(Protocol):
 
 
 def sidecar_rows(task: SidecarFile, limits: Limits) -> list[tuple[str, Rows]]:
-    """(kind, rows) of one `.snapshot` or `.txnindex` file; what cannot be read is an unreadable row."""
+    """(kind, rows) of a `.snapshot` or `.txnindex` file; what cannot be read is an unreadable row."""
     try:
-        data = Path(task.path).read_bytes()
+        data = read_bounded(task.path, limits)
         if task.kind == "snapshot":
             return [("sidecar", _snapshot(task, data, limits))]
         return [("sidecar", _aborted(task, data, limits))]
@@ -40,8 +40,14 @@ def sidecar_rows(task: SidecarFile, limits: Limits) -> list[tuple[str, Rows]]:
 
 def _unreadable(task: SidecarFile, reason: str, detail: str) -> dict[str, Any]:
     return {
-        "position": 0, "file": task.name, "size_bytes": 0, "reason": f"sidecar_{reason}",
-        "explanation": detail, "after_offset": None, "next_offset": None, "is_tail": True,
+        "position": 0,
+        "file": task.name,
+        "size_bytes": 0,
+        "reason": f"sidecar_{reason}",
+        "explanation": detail,
+        "after_offset": None,
+        "next_offset": None,
+        "is_tail": True,
     }
 
 
@@ -51,10 +57,15 @@ def _snapshot(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
         raise WireError("checksum of the snapshot differs from its bytes", "crc")
     return [
         {
-            "file": task.name, "entry_kind": "producer_snapshot", "end_offset": task.base_offset,
-            "producer_id": one.producer_id, "producer_epoch": one.producer_epoch,
-            "last_sequence": one.last_sequence, "last_offset": one.last_offset,
-            "offset_delta": one.offset_delta, "timestamp_ms": one.timestamp_ms,
+            "file": task.name,
+            "entry_kind": "producer_snapshot",
+            "end_offset": task.base_offset,
+            "producer_id": one.producer_id,
+            "producer_epoch": one.producer_epoch,
+            "last_sequence": one.last_sequence,
+            "last_offset": one.last_offset,
+            "offset_delta": one.offset_delta,
+            "timestamp_ms": one.timestamp_ms,
             "coordinator_epoch": one.coordinator_epoch,
             "current_txn_first_offset": (
                 one.current_txn_first_offset if one.current_txn_first_offset >= 0 else None
@@ -68,9 +79,13 @@ def _aborted(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
     entries, _ = txn_index.read(data, limits)
     return [
         {
-            "file": task.name, "entry_kind": "aborted_txn", "end_offset": task.base_offset,
-            "producer_id": one.producer_id, "first_offset": one.first_offset,
-            "last_offset": one.last_offset, "last_stable_offset": one.last_stable_offset,
+            "file": task.name,
+            "entry_kind": "aborted_txn",
+            "end_offset": task.base_offset,
+            "producer_id": one.producer_id,
+            "first_offset": one.first_offset,
+            "last_offset": one.last_offset,
+            "last_stable_offset": one.last_stable_offset,
         }
         for one in entries
     ]

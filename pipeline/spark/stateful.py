@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from pipeline.spark.arrow import arrow_schema
 from schemas.table import Table
 
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Key = tuple[object, ...]
 
 
 def replay(
@@ -21,50 +21,73 @@ def replay(
     order: tuple[str, ...],
     function: Function,
     table: Table,
+    partitions: int | None = None,
 ) -> DataFrame:
     """Runs a state machine over groups.
+
+    Nothing of a group is held but what the function keeps: Spark sorts on disk where it has to, and
+    a hot key delays only its own task.
 
     Args:
         rows: Input.
         keys: Rows with equal keys go to one task, next to each other.
         order: Further sort columns within a key.
-        function: Gets the sorted batches of a task; a key may begin and end in mid-batch.
+        function: Gets the sorted batches of a task; a key may begin and end in mid-batch, or span
+            many batches. It has to yield batches of `arrow_schema(table)`: they are read by
+            position.
         table: Declaration of the rows that it yields.
+        partitions: Number of tasks; Spark's setting by default.
     """
-    ordered = rows.repartition(*keys).sortWithinPartitions(*keys, *order)
+    count = () if partitions is None else (partitions,)
+    ordered = rows.repartition(*count, *keys).sortWithinPartitions(*keys, *order)
     return ordered.mapInArrow(function, table.ddl())
 
 
 def groups(batches: Iterator[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[pa.Table]:
-    """Whole groups of sorted batches; memory holds one group."""
+    """Whole groups of batches that are sorted by key, without copies.
+
+    Memory holds the batches of one group. A null key equals null, as it does in Spark's order.
+
+    Args:
+        batches: Of one task, in order; empty ones are passed over.
+        keys: Names of the key columns.
+    """
     held: list[pa.RecordBatch] = []
-    current: tuple[object, ...] | None = None
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        bounds = _bounds(batch, keys)
-        for first, behind in zip(bounds[:-1], bounds[1:], strict=True):
-            key = tuple(batch.column(name)[first].as_py() for name in keys)
-            if held and key != current:
-                yield pa.Table.from_batches(held)
-                held = []
-            current = key
-            held.append(batch.slice(first, behind - first))
+    current: Key | None = None
+    for key, part in runs(batches, keys):
+        if held and key != current:
+            yield pa.Table.from_batches(held)
+            held = []
+        current = key
+        held.append(part)
     if held:
         yield pa.Table.from_batches(held)
 
 
-def _bounds(batch: pa.RecordBatch, keys: tuple[str, ...]) -> list[int]:
-    """Row numbers where a key begins, and the end."""
+def runs(
+    batches: Iterator[pa.RecordBatch], keys: tuple[str, ...]
+) -> Iterator[tuple[Key, pa.RecordBatch]]:
+    """Slices of one key each, with the key; a group that spans batches gives one slice a batch."""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        starts = _starts(batch, keys)
+        ends = [*starts[1:], batch.num_rows]
+        columns = [batch.column(name).take(pa.array(starts)).to_pylist() for name in keys]
+        for start, end, key in zip(starts, ends, zip(*columns, strict=True), strict=True):
+            yield key, batch.slice(start, end - start)
+
+
+def _starts(batch: pa.RecordBatch, keys: tuple[str, ...]) -> list[int]:
+    """Row numbers where a key begins."""
     if batch.num_rows == 1:
-        return [0, 1]
+        return [0]
     changed = None
     for name in keys:
         column = batch.column(name)
-        differs = pc.not_equal(column.slice(1), column.slice(0, batch.num_rows - 1))
+        before, after = column.slice(0, batch.num_rows - 1), column.slice(1)
+        # Unequal is null next to a null; then they differ when only one of them is.
+        one_is_null = pc.not_equal(pc.is_null(before), pc.is_null(after))
+        differs = pc.coalesce(pc.not_equal(before, after), one_is_null)
         changed = differs if changed is None else pc.or_(changed, differs)
-    starts = pc.indices_nonzero(changed).to_pylist()
-    return [0, *(start + 1 for start in starts), batch.num_rows]
-
-
-__all__ = ["arrow_schema", "groups", "replay"]
+    return [0, *(index + 1 for index in pc.indices_nonzero(changed).to_pylist())]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from pipeline.spark.inventory import Plan, SourceFile
-from pipeline.spark.split import split_points
+from pipeline.spark.split import PART_BYTES, split_points
 
 READ_KINDS = ("log", "snapshot", "txnindex")
 FILE_COST_BYTES = 20_000
@@ -49,7 +49,10 @@ class Task(NamedTuple):
 
 
 def tasks_of(
-    plan: Plan, kinds: Collection[str] = READ_KINDS, whole: Collection[int] = ()
+    plan: Plan,
+    kinds: Collection[str] = READ_KINDS,
+    whole: Collection[int] = (),
+    part_bytes: int = PART_BYTES,
 ) -> list[Task]:
     """One task a file or part, by name and position.
 
@@ -57,6 +60,7 @@ def tasks_of(
         plan: The input.
         kinds: Kinds of files to read.
         whole: Segments that must not be split, because their index lied.
+        part_bytes: Wanted size of a part of a large file.
     """
     indexes = {(one.replica_id, one.base_offset): one for one in plan.files if one.kind == "index"}
     tasks: list[Task] = []
@@ -64,7 +68,7 @@ def tasks_of(
         if one.kind not in kinds:
             continue
         index = None if one.segment_id in whole else indexes.get((one.replica_id, one.base_offset))
-        for start, end in _parts(one, index):
+        for start, end in _parts(one, index, part_bytes):
             tasks.append(
                 Task(
                     one.path,
@@ -82,10 +86,12 @@ def tasks_of(
     return tasks
 
 
-def _parts(one: SourceFile, index: SourceFile | None) -> list[tuple[int, int | None]]:
+def _parts(
+    one: SourceFile, index: SourceFile | None, part_bytes: int
+) -> list[tuple[int, int | None]]:
     if one.kind != "log" or index is None:
         return [(0, None)]
-    return split_points(one.path, one.size, index.path, one.base_offset)
+    return split_points(one.path, one.size, index.path, one.base_offset, part_bytes)
 
 
 def bins(tasks: Sequence[Task], count: int) -> list[list[Task]]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pipeline.spark.inventory import Skipped
 from pipeline.text import sanitise
 from pipeline.wire.errors import WireError
-from pipeline.wire.limits import DEFAULT_LIMITS
+from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 from pipeline.wire.log_dir import parse_file, parse_name
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -178,14 +178,14 @@ class Walk:
         return None
 
 
-def read_bounded(path: str) -> bytes:
+def read_bounded(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:
     """All bytes of a small file.
 
     Raises:
         WireError: `too_large`, before memory is taken for it.
         OSError: it cannot be read.
     """
-    limit = DEFAULT_LIMITS.max_sidecar_bytes
+    limit = limits.max_sidecar_bytes
     with open(path, "rb") as stream:
         data = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     if len(data) > limit:
