@@ -6,8 +6,8 @@ mixed up with it (KAFKA-17507).
 
 Rule, one class a rung: a marker and the producer's next transactional offset batch within `race_window_ms` under one
 leader epoch (`window`: one finding per group and producer with the distribution); a commit stamped before that
-marker (`bypass`); a lower commit right behind a window (`regression`). A window is not an event: the log is always right,
-only the broker's memory was wrong until it read the log again.
+marker (`bypass`). A window is not an event: the log is always right, only the broker's memory was wrong until it read the
+log again.
 
 Normal: windows of a few milliseconds on any busy group, on immune brokers too.
 
@@ -35,8 +35,8 @@ def find(*, race_scope: DataFrame, race_window_ms: int) -> DataFrame:
     """Windows by group and producer, and each record that stands on a higher rung."""
     is_window = F.col("race_ms").between(0, race_window_ms - 1)
     rows = race_scope.filter(F.col("is_transactional") & is_window)
-    higher = race_scope.filter(F.col("is_transactional") & (F.col("is_before_marker") | is_window))
-    return _windows(rows).unionByName(_higher(higher))
+    bypassing = race_scope.filter(F.col("is_transactional") & F.col("is_before_marker"))
+    return _windows(rows).unionByName(_bypasses(bypassing))
 
 
 def _windows(rows: DataFrame) -> DataFrame:
@@ -78,16 +78,11 @@ def _windows(rows: DataFrame) -> DataFrame:
     )
 
 
-def _higher(rows: DataFrame) -> DataFrame:
-    is_lower = (F.col("outcome") == "materialised") & (
-        F.col("committed_offset") < F.col("previous_committed_offset")
-    )
-    label = F.when(F.col("is_before_marker"), F.lit("bypass")).when(is_lower, F.lit("regression"))
-    labelled = rows.select("*", label.alias("label")).filter(F.col("label").isNotNull())
+def _bypasses(rows: DataFrame) -> DataFrame:
     return findings(
-        labelled,
+        rows,
         code=CODE,
-        class_=F.col("label"),
+        class_="bypass",
         severity="major",
         certainty="consistent_with",
         topic=F.col("topic"),
@@ -99,12 +94,13 @@ def _higher(rows: DataFrame) -> DataFrame:
         last_offset=F.col("record_offset"),
         first_timestamp_ms=F.col("commit_timestamp_ms"),
         last_timestamp_ms=F.col("append_ms"),
-        title=text("{} of group {} on {}-{}", F.col("label"), F.col("group_id"), F.col("topic"), F.col("partition")),
+        title=text("offset of {} on {}-{} was committed before the previous marker", F.col("group_id"), F.col("topic"),
+                   F.col("partition")),
         explanation=text(
             "Record at offset {} commits {} (before: {}), {} ms after the producer's previous marker.",
             F.col("record_offset"), F.col("committed_offset"), F.col("previous_committed_offset"), F.col("race_ms"),
         ),
         advice=F.lit(_ADVICE),
-        refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later; an application that committed the lower offset on purpose"),
+        refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later"),
         evidence=[place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")],
     )

@@ -227,17 +227,13 @@ def _problem(last: Record, record: Record, version: int) -> tuple[str, str] | No
 def _epoch_problem(last: Record, record: Record, version: int) -> tuple[str, str] | None:
     state, same_id = record.state, record.producer_id == last.producer_id
     delta = record.producer_epoch - last.producer_epoch
-    detail = (
-        f"producer {last.producer_id} epoch {last.producer_epoch} {_name(last.state)} -> "
-        f"producer {record.producer_id} epoch {record.producer_epoch} {_name(state)}"
-    )
     if state == EMPTY:
         is_legal = delta >= 0 if same_id else record.producer_epoch == 0
     elif state == ONGOING:
         is_legal = same_id and delta == 0
     elif state in PREPARE:
         if same_id and delta == 2 and version == 2 and state == PREPARE_ABORT:
-            return "double_epoch_bump", detail
+            return "double_epoch_bump", _epoch_text(last, record)
         allowed = (1,) if version == 2 else ((0, 1) if state == PREPARE_ABORT else (0,))
         is_exhausted = last.producer_epoch >= MAX_EPOCH - 1
         is_legal = same_id and (delta in allowed or (is_exhausted and delta in (0, 1)))
@@ -245,7 +241,14 @@ def _epoch_problem(last: Record, record: Record, version: int) -> tuple[str, str
         rotated = record.producer_epoch == 0 and last.producer_epoch == MAX_EPOCH
         known = record.producer_id == last.next_producer_id or last.next_producer_id in (None, -1)
         is_legal = (same_id and delta == 0) or (not same_id and rotated and known)
-    return None if is_legal else ("epoch_rule", detail)
+    return None if is_legal else ("epoch_rule", _epoch_text(last, record))
+
+
+def _epoch_text(last: Record, record: Record) -> str:
+    return (
+        f"producer {last.producer_id} epoch {last.producer_epoch} {_name(last.state)} -> "
+        f"producer {record.producer_id} epoch {record.producer_epoch} {_name(record.state)}"
+    )
 
 
 def _is_repeat(last: Record, record: Record) -> bool:

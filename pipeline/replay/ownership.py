@@ -109,6 +109,7 @@ def promise_status(
     partition: PartitionCoverage,
     coordinator: CoordinatorCoverage,
     history_from_ms: int,
+    has_open_run: bool,
     tolerances: Tolerances,
 ) -> tuple[str, str | None]:
     """Status of a promise: present, ongoing, missing, prepare_stuck, in_flight, context or not_copied, and why.
@@ -118,6 +119,7 @@ def promise_status(
         partition: Coverage of the data partition.
         coordinator: Coverage of the coordinator's partition.
         history_from_ms: First broker-stamped time of the partition's complete history.
+        has_open_run: Data of this producer lie open in complete history: the partition was there.
         tolerances: Configured patience.
     """
     if promise.has_marker:
@@ -127,7 +129,8 @@ def promise_status(
     if not partition.is_copied:
         return "not_copied", "no replica of the partition is in the copy"
     started_ms = promise.added_ms if promise.added_ms is not None else promise.prepare_ms
-    if started_ms is None or history_from_ms + tolerances.clock_skew_ms >= started_ms:
+    is_young = started_ms is None or history_from_ms + tolerances.clock_skew_ms >= started_ms
+    if is_young and not has_open_run:
         return "context", "nothing proves that the partition was there before the transaction"
     if promise.state in PREPARE:
         alive = alive_ms(coordinator, promise.prepare_leader_epoch)

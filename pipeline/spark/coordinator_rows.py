@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.replay.coordinator import Record
-from pipeline.replay.coordinator_log import IdHistory, replay_id
+from pipeline.replay.coordinator import Record, Step
+from pipeline.replay.coordinator_log import replay_id
 from pipeline.spark.arrow import arrow_schema
 from schemas.silver import COORDINATOR
 
@@ -57,15 +57,16 @@ def replayer(
         key: tuple[int, str] | None = None
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
+            out.held.append(batch)
             columns = [batch.column(index).to_pylist() for index in range(len(INPUT))]
             for row in zip(*columns, strict=True):
                 if key is None or row[1] != key[1] or row[0] != key[0]:
                     if key is not None:
                         out.add(logs[key[0]], key[1], rows)
                     key, rows = (row[0], row[1]), []
-                    if out.count >= FLUSH_ROWS:
-                        yield from out.flush()
                 rows.append(row)
+            if len(out.facts) >= FLUSH_ROWS:
+                yield from out.flush()
         if key is not None:
             out.add(logs[key[0]], key[1], rows)
         yield from out.flush()
@@ -74,46 +75,36 @@ def replayer(
 
 
 class _Output:
-    """Rows of the three kinds, collected by column until they are flushed as one batch a kind."""
+    """Rows of the three kinds until they are flushed.
+
+    Step rows are the input's own columns with what the replay found beside them, so the input is held until its ids are
+    complete.
+    """
 
     def __init__(self) -> None:
         self.schema = arrow_schema(COORDINATOR)
-        self.count = 0
+        self.held: list[pa.RecordBatch] = []
         self._start()
 
     def _start(self) -> None:
-        self.count = 0
-        self.steps: list[tuple[Any, ...]] = []
+        self.facts: list[Step] = []
+        self.places: list[tuple[int, int]] = []
         self.transactions: list[tuple[Any, ...]] = []
         self.owners: list[tuple[Any, ...]] = []
 
     def add(self, log: CoordinatorLog, transactional_id: str, rows: list[tuple[Any, ...]]) -> None:
-        """Replays one id and keeps its rows."""
-        records = [Record._make(row[2:]) for row in rows]
+        """Replays one id and keeps what it found."""
         history = replay_id(
             transactional_id,
-            records,
+            [Record._make(row[2:]) for row in rows],
             coordinator_partition=log.partition,
             partition_count=log.partition_count,
             frontier_offset=log.frontier_offset,
             is_complete=log.is_complete,
         )
         place = (log.copy, log.partition)
-        for record, fact in zip(records, history.steps, strict=True):
-            self.steps.append(
-                (
-                    *place, record.offset, transactional_id, record.append_ms, record.leader_epoch,
-                    record.state, record.producer_id, record.producer_epoch, record.txn_timeout_ms,
-                    fact.previous_state, fact.previous_producer_epoch, fact.cause,
-                    fact.transaction_version, fact.violation, fact.explanation,
-                )
-            )
-        self._add_transactions(place, transactional_id, history)
-        self.count += len(rows)
-
-    def _add_transactions(
-        self, place: tuple[int, int], transactional_id: str, history: IdHistory
-    ) -> None:
+        self.facts += history.steps
+        self.places += [place] * len(rows)
         for txn in history.transactions:
             *fields, added = txn
             self.transactions.append(
@@ -125,26 +116,40 @@ class _Output:
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Batches in the one physical schema; nulls where a kind has no such column."""
+        if self.facts:
+            yield self._steps()
         for kind, names, rows in (
-            ("coordinator_step", _STEP, self.steps),
             ("transaction", _TRANSACTION, self.transactions),
             ("owner", _OWNER, self.owners),
         ):
             if rows:
-                yield self._batch(kind, names, rows)
+                yield self._batch(kind, dict(zip(names, zip(*rows, strict=True), strict=True)), len(rows))
         self._start()
 
-    def _batch(self, kind: str, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        by_name = dict(zip(names, zip(*rows, strict=True), strict=True))
-        count = len(rows)
+    def _steps(self) -> pa.RecordBatch:
+        count = len(self.facts)
+        held = pa.Table.from_batches(self.held)
+        done = held.slice(0, count)
+        self.held = held.slice(count).to_batches()
+        columns: dict[str, Any] = {
+            name: done.column(source).combine_chunks() for name, source in _FROM_INPUT.items()
+        }
+        columns |= dict(zip(Step._fields, zip(*self.facts, strict=True), strict=True))
+        columns["copy"], columns["coordinator_partition"] = zip(*self.places, strict=True)
+        return self._batch("coordinator_step", columns, count)
+
+    def _batch(self, kind: str, columns: dict[str, Any], count: int) -> pa.RecordBatch:
         arrays = []
         for field in self.schema:
+            value = columns.get(field.name)
             if field.name == "kind":
                 arrays.append(pa.repeat(kind, count))
-            elif field.name in by_name:
-                arrays.append(pa.array(by_name[field.name], type=field.type))
-            else:
+            elif value is None:
                 arrays.append(pa.nulls(count, field.type))
+            elif isinstance(value, pa.Array):
+                arrays.append(value.cast(field.type))
+            else:
+                arrays.append(pa.array(value, type=field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -153,11 +158,17 @@ def _listed(name: str, added_ms: int | None) -> dict[str, Any]:
     return {"topic": topic, "partition": int(partition), "added_ms": added_ms}
 
 
-_STEP = (
-    "copy", "coordinator_partition", "offset", "transactional_id", "append_ms", "leader_epoch",
-    "state", "producer_id", "producer_epoch", "txn_timeout_ms", "previous_state",
-    "previous_producer_epoch", "cause", "transaction_version", "violation", "explanation",
-)
+_FROM_INPUT = {
+    "offset": "base_offset",
+    "transactional_id": "transactional_id",
+    "append_ms": "max_timestamp_ms",
+    "leader_epoch": "partition_leader_epoch",
+    "state": "state",
+    "producer_id": "producer_id",
+    "producer_epoch": "producer_epoch",
+    "txn_timeout_ms": "txn_timeout_ms",
+}
+"""Columns of a step -> columns of the input that they are."""
 _TRANSACTION = (
     "copy", "coordinator_partition", "transactional_id", "first_step_offset", "producer_id",
     "producer_epoch", "prepare_epoch", "state", "outcome", "cause", "transaction_version",

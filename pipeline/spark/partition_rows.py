@@ -191,6 +191,8 @@ class _Partition:
         count = self.promised.num_rows
         statuses = np.full(count, "present", dtype=object)
         reasons = np.full(count, None, dtype=object)
+        above = self.run["first_offset"] >= self.covered.history_start_offset
+        with_open = set(self.run["producer_id"][self.is_open & above].tolist())
         for number in np.flatnonzero(found.first_marker < 0):
             promise = self._promise(int(number), found)
             statuses[number], reasons[number] = promise_status(
@@ -198,6 +200,7 @@ class _Partition:
                 partition=self.covered,
                 coordinator=self._coordinator(promise.coordinator_partition),
                 history_from_ms=self.history_from_ms,
+                has_open_run=int(self.promise["producer_id"][number]) in with_open,
                 tolerances=self.tolerances,
             )
         return statuses, reasons
