@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pipeline import coverage_report as coverage
 from pipeline import findings as found
 from pipeline.config import Config
+from pipeline.detect import DETECTORS
 from pipeline.errors import UsageError
 from pipeline.report.files import write_findings, write_json
 from pipeline.spark import bronze, silver, tables
@@ -63,7 +64,12 @@ def run(spark: SparkSession, config: Config, progress: Progress = lambda stage: 
     ingested = bronze.ingest(spark, planned, config.output, run_id)
     stage("replaying coordinators and offsets")
     one = silver.facts_of(spark, planned, ingested, config.output, run_id, config)
+    if config.stage == "ingest":
+        bronze.write_segments(spark, ingested, config.output, run_id)
+        return _partial(one, laps, started)
     silver.build(one, stage)
+    if config.stage == "replay":
+        return _partial(one, laps, started)
     stage("detecting")
     attempted = coverage.attempted(one)
     detected = found.detect(one, attempted)
@@ -76,6 +82,19 @@ def run(spark: SparkSession, config: Config, progress: Progress = lambda stage: 
     result = _judge(one, current, attempted, earlier, laps, started)
     _finish(spark, one, result, current, earlier)
     return result
+
+
+def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
+    """A job that stops before the detectors: it judged nothing, and says so."""
+    reason = f"only {one.config.stage} was asked for: no detector ran"
+    attempted: dict[str, str | None] = {detector.CODE: f"not attempted: {reason}" for detector in DETECTORS}
+    result = _judge(one, [], attempted, [], laps, started)
+    summary = {
+        **result.summary, "verdict": Verdict.UNKNOWN.value, "exit_code": 0,
+        "could_not_judge": [reason, *result.summary["could_not_judge"]],
+    }
+    write_json(Path(result.output_dir) / "summary.json", summary)
+    return AuditResult(one.run_id, Verdict.UNKNOWN, 0, summary, [], result.output_dir)
 
 
 def _mib(planned: Plan) -> int:

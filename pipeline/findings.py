@@ -135,9 +135,10 @@ def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]
     evidence: list[Finding] = []
     for place in row["places"]:
         key = (row["copy"], place["topic"], place["partition"], place["offset"])
-        holders = places.get(key) or [{"broker": None, "file": None, "position": None}]
+        holders: list[Finding] = places.get(key) or [{"broker": None, "file": None, "position": None}]
         for holder in sorted(holders, key=lambda one: (one["broker"] or 0, one["file"] or "")):
-            file = holder["file"] if holder["file"] is None else sanitise(holder["file"])
+            name = holder["file"]
+            file = sanitise(str(name)) if name else None
             evidence.append({**holder, "file": file, "offset": place["offset"], "what": place["what"]})
     finding["evidence"] = evidence
     finding["advice"] = finding["advice"] or ""

@@ -101,27 +101,27 @@ class OffsetsReplay:
         if not held:
             return []
         decided = []
-        for key, (record, *race) in held.items():
+        for key, (record, race_ms, is_before) in held.items():
             if marker.type != 1:
                 outcome = "aborted" if marker.type == 0 else "undecided"
-                decided.append(Committed(record, outcome, marker.offset, None, *race))
+                decided.append(Committed(record, outcome, marker.offset, None, race_ms, is_before))
                 continue
             previous = self.materialised.get(key)
             if previous is not None and previous.record_offset > record.record_offset:
-                decided.append(Committed(record, "superseded", marker.offset, previous, *race))
+                decided.append(Committed(record, "superseded", marker.offset, previous, race_ms, is_before))
                 continue
             if record.committed_offset is None:
                 self.materialised.pop(key, None)
-                decided.append(Committed(record, "deleted", marker.offset, previous, *race))
+                decided.append(Committed(record, "deleted", marker.offset, previous, race_ms, is_before))
                 continue
             self.materialised[key] = record
-            decided.append(Committed(record, "materialised", marker.offset, previous, *race))
+            decided.append(Committed(record, "materialised", marker.offset, previous, race_ms, is_before))
         return decided
 
     def end(self) -> list[Committed]:
         """What is still pending."""
         return [
-            Committed(record, "pending", None, self.materialised.get(key), *race)
+            Committed(record, "pending", None, self.materialised.get(key), race_ms, is_before)
             for held in self.pending.values()
-            for key, (record, *race) in held.items()
+            for key, (record, race_ms, is_before) in held.items()
         ]

@@ -51,7 +51,7 @@ def materialiser(
                     if replica is not None:
                         rows += [_row(places[replica], one) for one in state.end()]
                     replica, state = row[0], OffsetsReplay()
-                rows += [_row(places[replica], one) for one in _step(state, row)]
+                rows += [_row(places[row[0]], one) for one in _step(state, row)]
             if len(rows) >= FLUSH_ROWS:
                 yield _flush(rows)
                 rows = []

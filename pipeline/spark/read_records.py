@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pipeline.wire.batch import Damage
 from pipeline.wire.group_offsets import OffsetCommit, UnknownGroupRecord
 
 Columns = dict[str, Any]
-Failures = list[tuple[int, int | None, str, str]]
+Failures = Sequence[tuple[int, int | None, str, str]]
 PARTITION_SEPARATOR, LIST_SEPARATOR = "\x00", "\x01"
 
 
@@ -32,23 +33,23 @@ def txn_rows(chunk: Chunk) -> tuple[Columns, list[Damage]]:
                 f"{topic}{PARTITION_SEPARATOR}{number}" for topic, number in entry.partitions
             )
         listed.append(text)
-    fields = txn_state.TxnEntry._make(zip(*found.entries, strict=True))
-    is_value = [version is not None for version in fields.value_version]  # type: ignore[attr-defined]  # transposed
+    fields = _transposed(found.entries, txn_state.TxnEntry._fields)
+    is_value = [version is not None for version in fields["value_version"]]
     columns = _place(chunk, found.batch_index, found.offset)
     columns |= {
-        "producer_id": pa.array(fields.producer_id, pa.int64()),
-        "producer_epoch": pa.array(fields.producer_epoch, pa.int32()),
-        "transactional_id": pa.array(fields.transactional_id, pa.string()),
-        "value_version": pa.array(fields.value_version, pa.int32()),
-        "txn_timeout_ms": pa.array(fields.txn_timeout_ms, pa.int32()),
-        "state": _where(fields.state, is_value, pa.int32()),
+        "producer_id": pa.array(fields["producer_id"], pa.int64()),
+        "producer_epoch": pa.array(fields["producer_epoch"], pa.int32()),
+        "transactional_id": pa.array(fields["transactional_id"], pa.string()),
+        "value_version": pa.array(fields["value_version"], pa.int32()),
+        "txn_timeout_ms": pa.array(fields["txn_timeout_ms"], pa.int32()),
+        "state": _where(fields["state"], is_value, pa.int32()),
         "partitions": pa.array(listed, pa.string()),
-        "last_update_ms": _where(fields.last_update_ms, is_value, pa.int64()),
-        "start_ms": _known(fields.start_ms),
-        "previous_producer_id": pa.array(fields.previous_producer_id, pa.int64()),
-        "next_producer_id": pa.array(fields.next_producer_id, pa.int64()),
-        "client_transaction_version": pa.array(fields.client_transaction_version, pa.int32()),
-        "next_producer_epoch": pa.array(fields.next_producer_epoch, pa.int32()),
+        "last_update_ms": _where(fields["last_update_ms"], is_value, pa.int64()),
+        "start_ms": _known(fields["start_ms"]),
+        "previous_producer_id": pa.array(fields["previous_producer_id"], pa.int64()),
+        "next_producer_id": pa.array(fields["next_producer_id"], pa.int64()),
+        "client_transaction_version": pa.array(fields["client_transaction_version"], pa.int32()),
+        "next_producer_epoch": pa.array(fields["next_producer_epoch"], pa.int32()),
     }
     return columns, damages
 
@@ -67,22 +68,27 @@ def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damag
     if not chosen:
         return {}, groups, damages
     index = [found.batch_index[at] for at in chosen]
-    fields = OffsetCommit._make(zip(*(found.entries[at] for at in chosen), strict=True))
-    is_value = [version is not None for version in fields.value_version]  # type: ignore[attr-defined]  # transposed
+    fields = _transposed([found.entries[at] for at in chosen], OffsetCommit._fields)
+    is_value = [version is not None for version in fields["value_version"]]
     columns = _place(chunk, index, [found.offset[at] for at in chosen])
     columns |= {
         "is_transactional": chunk.arrays.is_transactional[index],
         "producer_id": chunk.arrays.producer_id[index],
         "producer_epoch": chunk.arrays.producer_epoch[index],
-        "value_version": pa.array(fields.value_version, pa.int32()),
-        "group_id": pa.array(fields.group_id, pa.string()),
-        "topic": pa.array(fields.topic, pa.string()),
-        "partition": pa.array(fields.partition, pa.int32()),
-        "committed_offset": _where(fields.offset, is_value, pa.int64()),
-        "committed_leader_epoch": pa.array(fields.leader_epoch, pa.int32()),
-        "commit_timestamp_ms": _known(fields.commit_timestamp_ms),
+        "value_version": pa.array(fields["value_version"], pa.int32()),
+        "group_id": pa.array(fields["group_id"], pa.string()),
+        "topic": pa.array(fields["topic"], pa.string()),
+        "partition": pa.array(fields["partition"], pa.int32()),
+        "committed_offset": _where(fields["offset"], is_value, pa.int64()),
+        "committed_leader_epoch": pa.array(fields["leader_epoch"], pa.int32()),
+        "commit_timestamp_ms": _known(fields["commit_timestamp_ms"]),
     }
     return columns, groups, damages
+
+
+def _transposed(entries: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
+    """Field name -> its values, of entries of one kind."""
+    return dict(zip(names, zip(*entries, strict=True), strict=True))
 
 
 def _data_batches(chunk: Chunk) -> list[int]:

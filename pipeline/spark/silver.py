@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from pipeline.config import Config
@@ -89,15 +89,15 @@ def facts_of(
     return Run(spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts)
 
 
-def _frontiers(rows: list[object]) -> dict[int, int | None]:
+def _frontiers(rows: list[Row]) -> dict[int, int | None]:
     lowest: dict[int, tuple[int, int | None]] = {}
     for row in rows:
-        if row["first"] is None:  # type: ignore[index]  # pyspark Row
+        if row["first"] is None:
             continue
-        found = (row["first"]["base_offset"], row["first"]["max_timestamp_ms"])  # type: ignore[index]
-        known = lowest.get(row["replica_id"])  # type: ignore[index]
+        found = (row["first"]["base_offset"], row["first"]["max_timestamp_ms"])
+        known = lowest.get(row["replica_id"])
         if known is None or found[0] < known[0]:
-            lowest[row["replica_id"]] = found  # type: ignore[index]
+            lowest[row["replica_id"]] = found
     return {replica: ms for replica, (_, ms) in lowest.items()}
 
 
