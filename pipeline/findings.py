@@ -130,15 +130,14 @@ def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], li
 
 
 def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]) -> Finding:
-    finding = {name: row.get(name) for name in gold.FINDING.names}
+    finding: Finding = {name: row.get(name) for name in gold.FINDING.names}
     finding["finding_id"] = finding_id(row)
     evidence: list[Finding] = []
     for place in row["places"]:
         key = (row["copy"], place["topic"], place["partition"], place["offset"])
         holders: list[Finding] = places.get(key) or [{"broker": None, "file": None, "position": None}]
         for holder in sorted(holders, key=lambda one: (one["broker"] or 0, one["file"] or "")):
-            name = holder["file"]
-            file = sanitise(str(name)) if name else None
+            file = None if holder["file"] is None else sanitise(holder["file"])
             evidence.append({**holder, "file": file, "offset": place["offset"], "what": place["what"]})
     finding["evidence"] = evidence
     finding["advice"] = finding["advice"] or ""
