@@ -1,1 +1,1 @@
-"""What a person starts: arguments, configuration, session, one call into `pipeline`, an exit code."""
+"""What a person starts: arguments, configuration, session, one call, an exit code."""

@@ -1,4 +1,4 @@
-"""The process: whatever happens, its exit code is one of the contract's, and 1 only ever means findings."""
+"""The process: its exit code is one of the contract's, and 1 only ever means findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ UNFORESEEN = 4
 
 
 def main() -> int:
-    """Run the command line; nothing that goes wrong, an import included, may look like a verdict."""
+    """Run the command line; nothing that goes wrong may look like a verdict."""
     try:
         from jobs.cli import run
 

@@ -1,4 +1,4 @@
-"""One small run whose loaded classes the JVM keeps in an archive (class data sharing); part of the set-up."""
+"""One small run whose classes the JVM keeps in an archive (class data sharing)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.spark import session
 
 
 def main(archive: Path) -> None:
-    """Do once what every audit does: Python workers, windows, joins, Delta written, replaced and read."""
+    """Do once what every audit does: workers, windows, joins, Delta written and read."""
     written = archive.with_suffix(".new")
     spark = session.build(java_flags=[f"-XX:ArchiveClassesAtExit={written}"])
     with tempfile.TemporaryDirectory() as folder:

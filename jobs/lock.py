@@ -1,7 +1,8 @@
 """One run at a time on an output root: a lock of the operating system, gone when its holder is.
 
-Delta on a local folder does not exclude a second process (two writers can both be told that they own a version), so the
-root is held from start to end. The lock is the open file, not the file: a killed holder leaves none behind.
+Delta on a local folder does not exclude a second process (two writers can both be told that they
+own a version), so the root is held from start to end. The lock is the open file, not the file: a
+killed holder leaves none behind.
 """
 
 from __future__ import annotations
@@ -41,9 +42,13 @@ def hold(output: str, wait_s: float = 0.0) -> Iterator[None]:
         lock = FileLock(root / LOCK_NAME)
         lock.acquire(timeout=max(wait_s, 0.0))
     except Timeout:
-        raise OutputLocked(f"{sanitise(output)} is in use by {holder(output)}; --wait SECONDS waits for it") from None
+        raise OutputLocked(
+            f"{sanitise(output)} is in use by {holder(output)}; --wait SECONDS waits for it"
+        ) from None
     except OSError as error:
-        raise OutputLocked(f"{sanitise(output)} cannot be written: {error.strerror or error}") from None
+        raise OutputLocked(
+            f"{sanitise(output)} cannot be written: {error.strerror or error}"
+        ) from None
     try:
         _write_holder(root / HOLDER_NAME)
         yield
@@ -79,5 +84,7 @@ def holder(output: str) -> str:
 def _write_holder(path: Path) -> None:
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
+    temporary.write_text(
+        json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+    )
     temporary.replace(path)

@@ -18,6 +18,10 @@ def progress() -> Iterator[Callable[[str], None]]:
 
     def say(stage: str) -> None:
         if is_shown:
-            print(f"{time.monotonic() - started:6.1f} s  {sanitise(stage)}", file=sys.stderr, flush=True)
+            print(
+                f"{time.monotonic() - started:6.1f} s  {sanitise(stage)}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     yield say

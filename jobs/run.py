@@ -25,7 +25,9 @@ SMALL_BYTES = 64 << 20
 LOG = "spark.log"
 
 
-def run(given: dict[str, Any], conf: str | None, style: str, wait_s: float, spark: Sequence[str]) -> int:
+def run(
+    given: dict[str, Any], conf: str | None, style: str, wait_s: float, spark: Sequence[str]
+) -> int:
     """Run one job.
 
     Args:
@@ -71,10 +73,14 @@ def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
         with log.open("a", encoding="utf-8", errors="backslashreplace") as sink:
             traceback.print_exc(file=sink)
         reason = sanitise((str(error).strip().splitlines() or [""])[0][:300])
-        raise AuditError(f"could not finish: {type(error).__name__}: {reason} (all of it: {log})") from error
+        raise AuditError(
+            f"could not finish: {type(error).__name__}: {reason} (all of it: {log})"
+        ) from error
 
 
-def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Callable[[str], None]) -> AuditResult:
+def _with_spark(
+    config: Config, spark: Sequence[str], log: Path, say: Callable[[str], None]
+) -> AuditResult:
     """Start the JVM while the pipeline is imported, then run it."""
     from pipeline.spark import session
 
@@ -87,7 +93,7 @@ def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Callable[[
 
 
 def _is_small(inputs: Sequence[str]) -> bool:
-    """Whether compiling with the first tier only pays: the JVM then starts faster and runs slower."""
+    """Whether the JVM had better start fast than run fast."""
     total = 0
     for path in inputs:
         if os.path.isfile(path):

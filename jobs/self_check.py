@@ -1,4 +1,4 @@
-"""The run without an input: a recording of a real incident that comes with the project, and what it is known to hold."""
+"""The run without an input: a recording of a real incident, and what it is known to hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAMPLE = Path(__file__).resolve().parents[1] / "tests" / "recordings" / "06-hang
 
 
 def configure(config: Config) -> Config:
-    """The sample as input and an output root of its own, so that it never meets the results of a real cluster."""
+    """The sample as input, and an output root of its own beside those of real clusters."""
     return config.model_copy(
         update={"inputs": (str(SAMPLE / "logs"),), "output": str(Path(config.output, "self-check"))}
     )

@@ -1,7 +1,10 @@
-"""Sets the checkout up once: environment, Delta JARs, class archive. Runs on any Python 3.11+ with nothing installed.
+"""Sets the checkout up once: environment, Delta JARs, class archive.
 
-`spark-submit.sh` calls it when the stamp in `.venv` does not match `setup.cfg` and `constraints.txt`. An operating system
-lock keeps two first starts apart; the stamp is written last, so an interrupted set-up is simply done again.
+Runs on any Python 3.11+ with nothing installed.
+
+`spark-submit.sh` calls it when the stamp in `.venv` does not match `setup.cfg` and
+`constraints.txt`. An operating system lock keeps two first starts apart; the stamp is written last,
+so an interrupted set-up is simply done again.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ def is_ready(is_dev: bool) -> bool:
 
 
 def _wanted() -> str:
-    """As `cat setup.cfg constraints.txt | cksum` says it: the launcher compares without starting Python."""
+    """What `cat setup.cfg constraints.txt | cksum` says, as the launcher compares it."""
     done = subprocess.run(
         ["cksum"],
         input=(ROOT / "setup.cfg").read_bytes() + (ROOT / "constraints.txt").read_bytes(),
@@ -73,10 +76,20 @@ def _set_up(java_path: str, is_dev: bool) -> None:
     _say("Python packages")
     _run(
         "pip",
-        [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input",
-         "--constraint", str(ROOT / "constraints.txt"), *requirements(is_dev)],
+        [
+            str(PYTHON),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+            "--constraint",
+            str(ROOT / "constraints.txt"),
+            *requirements(is_dev),
+        ],
         log,
-    )  # fmt: skip
+    )
     _say("Delta JARs")
     _fetch_jars(java_path, log)
     _say("class archive")
@@ -99,28 +112,48 @@ def _works() -> bool:
     if not PYTHON.exists():
         return False
     code = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
-    return subprocess.run([str(PYTHON), "-c", code], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([str(PYTHON), "-c", code], capture_output=True, check=False).returncode == 0
+    )
 
 
 def _fetch_jars(java_path: str, log: Path) -> None:
-    """Let the Ivy that Spark ships resolve the two JARs from Maven Central alone, without what they depend on.
+    """Let the Ivy that Spark ships fetch the two JARs from Maven Central alone.
 
-    Spark's own `--packages` looks into the user's Maven cache first, and fails on what lies there half fetched.
+    Spark's own `--packages` looks into the user's Maven cache first, and fails on what lies there
+    half fetched.
     """
     jars = VENV / "jars"
     if all((jars / f"{name}-{version}.jar").is_file() for name, version in DELTA):
         return
     shipped = next(VENV.glob("lib/python3*/site-packages/pyspark/jars"))
-    classpath = os.pathsep.join(str(next(shipped.glob(f"{name}-*.jar"))) for name in ("ivy", "commons-cli"))
+    classpath = os.pathsep.join(
+        str(next(shipped.glob(f"{name}-*.jar"))) for name in ("ivy", "commons-cli")
+    )
     for name, version in DELTA:
         _run(
             "Ivy",
-            [java_path, f"-Daudit.ivy.cache={VENV / 'ivy'}", "-cp", classpath, IVY_MAIN,
-             "-settings", str(ROOT / "conf" / "ivysettings.xml"), "-warn", "-notransitive",
-             "-dependency", "io.delta", name, version, "-confs", "default,master",
-             "-retrieve", str(jars / "[artifact]-[revision].[ext]")],
+            [
+                java_path,
+                f"-Daudit.ivy.cache={VENV / 'ivy'}",
+                "-cp",
+                classpath,
+                IVY_MAIN,
+                "-settings",
+                str(ROOT / "conf" / "ivysettings.xml"),
+                "-warn",
+                "-notransitive",
+                "-dependency",
+                "io.delta",
+                name,
+                version,
+                "-confs",
+                "default,master",
+                "-retrieve",
+                str(jars / "[artifact]-[revision].[ext]"),
+            ],
             log,
-        )  # fmt: skip
+        )
         if not (jars / f"{name}-{version}.jar").is_file():
             raise AuditError(f"Ivy fetched no {name} {version}; see {log}")
 
@@ -128,15 +161,21 @@ def _fetch_jars(java_path: str, log: Path) -> None:
 def _archive_classes(log: Path) -> None:
     """Keep the classes that a small run loads, so that later JVMs start in half the time.
 
-    A Java that cannot do it costs nothing but that time: the log says why, and runs go on without the archive.
+    A Java that cannot do it costs nothing but that time: the log says why, and runs go on without
+    the archive.
     """
     archive = VENV / "classes.jsa"
     archive.unlink(missing_ok=True)
     with log.open("ab") as sink:
         subprocess.run(
             [str(PYTHON), "-m", "jobs.archive_classes", str(archive)],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=sink, stderr=sink, check=False, timeout=600,
-        )  # fmt: skip
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=sink,
+            stderr=sink,
+            check=False,
+            timeout=600,
+        )
 
 
 def _run(what: str, command: list[str], log: Path) -> None:
@@ -147,7 +186,8 @@ def _run(what: str, command: list[str], log: Path) -> None:
         with log.open("rb") as said:
             said.seek(start)
             lines = said.read().decode("utf-8", "replace").strip().splitlines()
-        raise AuditError(f"set-up failed in {what}: {lines[-1] if lines else f'exit code {code}'} (all of it: {log})")
+        reason = lines[-1] if lines else f"exit code {code}"
+        raise AuditError(f"set-up failed in {what}: {reason} (all of it: {log})")
 
 
 def _say(line: str) -> None:

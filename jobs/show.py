@@ -39,8 +39,11 @@ def run(finding_id: str, output: str) -> int:
 
 
 def _newest_first(output: str) -> list[Path]:
-    """The runs' files; of a self-check too. What is newest is the order of writing, not a result."""
-    files = [*Path(output).glob("runs/*/findings.jsonl"), *Path(output).glob("self-check/runs/*/findings.jsonl")]
+    """The runs' files, of a self-check too, by the time of writing."""
+    files = [
+        *Path(output).glob("runs/*/findings.jsonl"),
+        *Path(output).glob("self-check/runs/*/findings.jsonl"),
+    ]
     return sorted(files, key=lambda file: (file.stat().st_mtime_ns, str(file)), reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Configuration: `conf/audit.yaml` and what the command line overrides, validated before anything is read."""
+"""Configuration: `conf/audit.yaml` and what the command line overrides."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ def parse_time(text: str) -> int:
         Milliseconds since 1970-01-01 UTC.
 
     Raises:
-        ValueError: not a time, or one without offset (it would mean another moment on another machine).
+        ValueError: not a time, or one without offset (it would mean another moment on another
+            machine).
     """
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"not a time: {sanitise(text)!r}; write it as 2026-11-26T02:10:00Z") from None
+        raise ValueError(
+            f"not a time: {sanitise(text)!r}; write it as 2026-11-26T02:10:00Z"
+        ) from None
     if moment.tzinfo is None:
         raise ValueError(f"a time needs an offset or Z: {sanitise(text)!r}")
     return (moment - _EPOCH) // timedelta(milliseconds=1)
@@ -64,7 +67,7 @@ class Gate(_Strict):
 
 
 class Selection(_Strict):
-    """Limits what is shown and gated, never what is replayed; patterns are shell globs, times in ms."""
+    """What is shown and gated, never what is replayed; patterns are shell globs, times in ms."""
 
     topics: str | None = None
     transactional_id: str | None = None
@@ -75,7 +78,7 @@ class Selection(_Strict):
 
 
 class Config(_Strict):
-    """Everything that decides a run's results; times in ms. Each field is explained in `conf/audit.yaml`."""
+    """What decides a run's results; `conf/audit.yaml` explains each field."""
 
     inputs: Annotated[tuple[str, ...], Field(strict=False)] = ()
     output: str = "./audit-output"
@@ -101,7 +104,7 @@ class Config(_Strict):
     redact: bool = False
 
     def fingerprint(self) -> str:
-        """SHA-256 of what influences results: neither where the input lies, nor where the output goes, nor the clock."""
+        """SHA-256 of what influences results: no place of input or output, no clock."""
         fields = self.model_dump(mode="json", exclude=set(_NOT_RESULTS))
         text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -115,7 +118,8 @@ def load(path: str | None, overrides: dict[str, Any]) -> Config:
         overrides: values by field name; nested ones with dots (`gate.severity`).
 
     Raises:
-        ConfigError: no such file, no YAML mapping, an unknown key or a value out of range; one line with the place.
+        ConfigError: no such file, no YAML mapping, an unknown key or a value out of range; one line
+            with the place.
     """
     values, lines = _read(path) if path is not None else ({}, {})
     for name, value in overrides.items():
@@ -132,12 +136,14 @@ def load(path: str | None, overrides: dict[str, Any]) -> Config:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML without aliases (they can expand without bound), dates as the text they are, no key twice."""
+    """Safe YAML without aliases, which expand without bound; dates stay text."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise yaml.composer.ComposerError(None, None, "aliases are not allowed", event.start_mark)
+            raise yaml.composer.ComposerError(
+                None, None, "aliases are not allowed", event.start_mark
+            )
         return super().compose_node(parent, index)
 
 
@@ -159,7 +165,9 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, int]]:
         lines = _lines(node, "", shown)
         values = loader.construct_document(node) if node is not None else {}
     except (OSError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{shown}: {getattr(error, 'strerror', None) or sanitise(str(error))}") from None
+        raise ConfigError(
+            f"{shown}: {getattr(error, 'strerror', None) or sanitise(str(error))}"
+        ) from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{shown}:{line}: {sanitise(error.problem or 'not YAML')}") from None
@@ -180,7 +188,9 @@ def _lines(node: yaml.Node | None, prefix: str, shown: str) -> dict[str, int]:
             name = f"{prefix}{key.value}"
             line = key.start_mark.line + 1
             if name in found:
-                raise ConfigError(f"{shown}:{line}: {sanitise(name)} is set twice, first in line {found[name]}")
+                raise ConfigError(
+                    f"{shown}:{line}: {sanitise(name)} is set twice, first in line {found[name]}"
+                )
             found[name] = line
             found |= _lines(value, f"{name}.", shown)
     return found
@@ -190,7 +200,10 @@ def _explain(error: ValidationError, path: str | None, lines: dict[str, int]) ->
     first = error.errors()[0]
     parts = [str(part) for part in first["loc"]]
     name = ".".join(parts)
-    line = next((lines[key] for n in range(len(parts), 0, -1) if (key := ".".join(parts[:n])) in lines), None)
+    line = next(
+        (lines[key] for n in range(len(parts), 0, -1) if (key := ".".join(parts[:n])) in lines),
+        None,
+    )
     where = f"{sanitise(path)}:{line}: " if path and line else ""
     if first["type"] == "extra_forbidden":
         return f"{where}unknown setting {sanitise(name)}{nearest(parts[-1], _names())}"

@@ -1,7 +1,7 @@
 """Errors that end a run, each with the exit code that the command line answers.
 
-The exit codes are part of the contract with users: 2 wrong usage or configuration, 4 could not finish. Findings (1) and
-"could not tell" (3) are results, not errors.
+The exit codes are part of the contract with users: 2 wrong usage or configuration, 4 could not
+finish. Findings (1) and "could not tell" (3) are results, not errors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class UnsupportedEnvironment(UsageError):
 
 
 class OutputConflict(UsageError):
-    """The output root belongs to another cluster, or was written with tables this version cannot read."""
+    """The output root belongs to another cluster, or to a version with other tables."""
 
 
 class OutputLocked(AuditError):

@@ -1,7 +1,8 @@
 r"""The one sanitiser between text that a stranger controls and every sink.
 
-Transactional, group and client ids, host names, file names and checkpoint text come out of copied files and may hold
-terminal escapes, line breaks or characters that reorder what a person reads. Here they become visible ``\xNN`` text.
+Transactional, group and client ids, host names, file names and checkpoint text come out of copied
+files and may hold terminal escapes, line breaks or characters that reorder what a person reads.
+Here they become visible ``\xNN`` text.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 _SAFE_ASCII = re.compile(r"[\x20-\x7e]*")
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_SECRET_PARAMETER = re.compile(r"(?i)\b([\w.-]*(?:secret|token|password|passwd|credential|access[._-]?key)[\w.-]*)=[^\s&]+")
+_SECRET_PARAMETER = re.compile(
+    r"(?i)\b([\w.-]*(?:secret|token|password|passwd|credential|access[._-]?key)[\w.-]*)=[^\s&]+"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -26,9 +29,9 @@ def _visible(character: str) -> str:
 def sanitise(text: str) -> str:
     r"""Make every character that a terminal, log or page could act on visible.
 
-    Control characters (C0, DEL, C1), format and bidirectional characters, line and paragraph separators, private and
-    unassigned code points and lone surrogates become ``\xNN`` of their UTF-8 bytes. A backslash stays as it is, so
-    sanitising twice changes nothing.
+    Control characters (C0, DEL, C1), format and bidirectional characters, line and paragraph
+    separators, private and unassigned code points and lone surrogates become ``\xNN`` of their
+    UTF-8 bytes. A backslash stays as it is, so sanitising twice changes nothing.
 
     Args:
         text: anything.
@@ -48,14 +51,19 @@ def redact(text: str) -> str:
         text: for instance ``s3://key:secret@bucket/path`` or ``fs.s3a.secret.key=abc``.
 
     Returns:
-        The same with user information and the values of secret-looking parameters replaced by ``***``.
+        The same with user information and the values of secret-looking parameters replaced by
+        ``***``.
     """
     without_values = _SECRET_PARAMETER.sub(r"\1=***", text)
     scheme, separator, rest = without_values.partition("://")
     if not separator or "@" not in rest.partition("/")[0]:
         return without_values
     parts = urlsplit(without_values)
-    return urlunsplit(parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2])) if scheme else without_values
+    return (
+        urlunsplit(parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]))
+        if scheme
+        else without_values
+    )
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session of all Spark tests: one shuffle partition, no adaptive execution, output in a temporary log."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    """The session of all Spark tests: one shuffle partition, no adaptive execution."""
     from pipeline.spark import session
 
     options = []
@@ -29,4 +28,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     ):
         options += ["--conf", setting]
     log: Path = tmp_path_factory.mktemp("spark") / "spark.log"
-    yield session.build(options=options, log=log, quick=True)
+    return session.build(options=options, log=log, quick=True)

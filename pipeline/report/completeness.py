@@ -61,9 +61,15 @@ def _is_partition(folder: str, name: str) -> bool:
 
 def _of_directory(folder: Path, partitions: set[str], files: set[str]) -> Iterator[Gap]:
     if PROPERTIES not in files:
-        yield Gap(str(folder), f"no {PROPERTIES}: broker and cluster are unknown", f"copy {PROPERTIES}")
+        yield Gap(
+            str(folder), f"no {PROPERTIES}: broker and cluster are unknown", f"copy {PROPERTIES}"
+        )
     if CHECKPOINT not in files:
-        yield Gap(str(folder), f"no {CHECKPOINT}: what else is missing cannot be told", f"copy {CHECKPOINT}")
+        yield Gap(
+            str(folder),
+            f"no {CHECKPOINT}: what else is missing cannot be told",
+            f"copy {CHECKPOINT}",
+        )
         return
     try:
         with (folder / CHECKPOINT).open("rb") as file:

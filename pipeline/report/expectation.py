@@ -15,8 +15,9 @@ def mismatches(findings: Iterable[dict[str, Any]], expect: dict[str, Any]) -> li
 
     Args:
         findings: all findings of the run.
-        expect: `must` (an entry, or a list of alternatives), `may` and `never`, whose entries name fields with
-            their value or a list of values any of which fits; `max_certainty_by_class`: code -> class or `*` -> limit.
+        expect: `must` (an entry, or a list of alternatives), `may` and `never`, whose entries name
+            fields with their value or a list of values any of which fits; `max_certainty_by_class`:
+            code -> class or `*` -> limit.
 
     Returns:
         One line a mismatch; empty when the findings are as expected.
@@ -54,5 +55,13 @@ def _fits(entry: dict[str, Any], finding: dict[str, Any]) -> bool:
 
 
 def _name(fields: dict[str, Any]) -> str:
-    where: Sequence[str] = ("code", "class", "topic", "partition", "first_offset", "transactional_id", "group_id")
+    where: Sequence[str] = (
+        "code",
+        "class",
+        "topic",
+        "partition",
+        "first_offset",
+        "transactional_id",
+        "group_id",
+    )
     return " ".join(str(fields[field]) for field in where if fields.get(field) is not None)

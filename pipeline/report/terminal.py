@@ -1,28 +1,30 @@
-"""One screen for a person: verdict, findings with where and what to do, coverage, where the rest is."""
+"""One screen for a person: verdict, findings with what to do, coverage, where the rest is."""
 
 from __future__ import annotations
 
 import json
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from pipeline.text import sanitise
 
-if TYPE_CHECKING:
-    from pipeline.audit import AuditResult
-
 WIDTH = 80
 SHOWN = 5
 """Findings on the screen; the files hold all of them."""
 
 _COLOURS = {
-    "passed": "green", "failed": "red", "unknown": "yellow",
-    "critical": "red", "major": "yellow", "minor": "cyan", "info": "dim",
-}  # fmt: skip
+    "passed": "green",
+    "failed": "red",
+    "unknown": "yellow",
+    "critical": "red",
+    "major": "yellow",
+    "minor": "cyan",
+    "info": "dim",
+}
 _WORDS = {
     "passed": "PASSED: nothing at or above the threshold",
     "failed": "FAILED",
@@ -31,14 +33,32 @@ _WORDS = {
 _CURRENT = ("new", "open")
 
 
+class Result(Protocol):
+    """What the screen needs of a run; `pipeline.audit.AuditResult` lies above this layer."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The content of `summary.json`."""
+
+    @property
+    def examples(self) -> list[dict[str, Any]]:
+        """Findings, most severe first."""
+
+    @property
+    def output_dir(self) -> str:
+        """Folder of the run's files."""
+
+
 def console(stream: TextIO | None = None) -> Console:
-    """A console that interprets nothing in what it prints; colours on a terminal only, none with NO_COLOR."""
+    """A console that interprets nothing; colours on a terminal only, none with NO_COLOR."""
     out = stream or sys.stdout
     width = None if out.isatty() else WIDTH
-    return Console(file=out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    return Console(
+        file=out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False
+    )
 
 
-def show(result: AuditResult, style: str) -> None:
+def show(result: Result, style: str) -> None:
     """Print a run's result.
 
     Args:
@@ -51,7 +71,7 @@ def show(result: AuditResult, style: str) -> None:
         render(result, console())
 
 
-def render(result: AuditResult, target: Console) -> None:
+def render(result: Result, target: Console) -> None:
     """Write one screen about a run."""
     summary = result.summary
     current = [one for one in result.examples if one["status"] in _CURRENT]
@@ -70,7 +90,8 @@ def render(result: AuditResult, target: Console) -> None:
     _line(target, f"Run       {summary['run_id']}, {summary['timing']['elapsed_s']} s")
     _line(target, f"Files     {result.output_dir}")
     if worth:
-        _line(target, f"Next      ./spark-submit.sh show {worth[0]['finding_id'][:12]}   explain {worth[0]['code']}")
+        first = f"show {worth[0]['finding_id'][:12]}"
+        _line(target, f"Next      ./spark-submit.sh {first}   (or explain {worth[0]['code']})")
 
 
 def show_finding(finding: dict[str, Any]) -> None:
@@ -79,8 +100,16 @@ def show_finding(finding: dict[str, Any]) -> None:
     _finding(target, finding)
     for name in ("explanation", "refuted_by"):
         _line(target, f"  {name.replace('_', ' ')}: {finding[name]}")
-    for name in ("finding_id", "status", "producer_id", "producer_epoch", "transactional_id", "group_id",
-                 "first_offset", "last_offset"):  # fmt: skip
+    for name in (
+        "finding_id",
+        "status",
+        "producer_id",
+        "producer_epoch",
+        "transactional_id",
+        "group_id",
+        "first_offset",
+        "last_offset",
+    ):
         if finding[name] is not None:
             _line(target, f"  {name}: {finding[name]}")
     for name in ("first_timestamp_ms", "last_timestamp_ms"):
@@ -107,7 +136,8 @@ def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -
     where = [] if finding["topic"] is None else [f"{finding['topic']}-{finding['partition']}"]
     if finding["first_offset"] is not None:
         where.append(f"offset {finding['first_offset']}")
-    head = f"{finding['code']}/{finding['class']}  {' '.join(where)}  {finding['certainty']}, {finding['status']}"
+    sure = f"{finding['certainty']}, {finding['status']}"
+    head = f"{finding['code']}/{finding['class']}  {' '.join(where)}  {sure}"
     _line(target, f"{finding['severity'].upper():9} {head}", _COLOURS[finding["severity"]])
     _line(target, f"          {finding['title']}")
     if finding["advice"]:
@@ -117,9 +147,17 @@ def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -
 
 def _counts(target: Console, summary: dict[str, Any], current: list[dict[str, Any]]) -> None:
     by_severity = summary["counts"]["by_severity"]
-    parts = [f"{by_severity[name]} {name}" for name in ("critical", "major", "minor", "info") if by_severity.get(name)]
+    parts = [
+        f"{by_severity[name]} {name}"
+        for name in ("critical", "major", "minor", "info")
+        if by_severity.get(name)
+    ]
     others = summary["counts"]["by_status"]
-    parts += [f"{others[name]} {name}" for name in ("resolved", "not_seen", "suppressed") if others.get(name)]
+    parts += [
+        f"{others[name]} {name}"
+        for name in ("resolved", "not_seen", "suppressed")
+        if others.get(name)
+    ]
     _line(target, f"Findings  {', '.join(parts) or 'none'}")
 
 
@@ -142,7 +180,7 @@ def _coverage(target: Console, summary: dict[str, Any]) -> None:
     brokers = ", ".join(str(broker) for broker in seen["brokers"]) or "unknown"
     _line(
         target,
-        f"Read      {seen['partitions']} partitions ({seen['replicas']} replicas) of broker {brokers}: "
+        f"Read      broker {brokers}: {seen['partitions']} partitions ({seen['replicas']} replicas), "
         f"{seen['segments']} segments, {seen['bytes']:,} bytes, {seen['batches']:,} batches",
     )
     if seen["last_broker_ms"] is not None:
@@ -158,7 +196,7 @@ def _utc(timestamp_ms: int) -> str:
 
 
 def _line(target: Console, text: str, style: str = "") -> None:
-    """One logical line, wrapped under its own text; a word is never cut, so that commands can be copied."""
+    """One logical line, wrapped under its own text; words are whole, for copying."""
     indent = len(text) - len(text.lstrip())
     hang = indent or (10 if text[9:10] == " " else 0)
     line = " " * indent

@@ -24,16 +24,21 @@ def check(options: Sequence[str]) -> None:
     """Refuse what cannot work, before a JVM is started.
 
     Raises:
-        UsageError: a cluster deploy mode (the driver has to run here: it holds the lock and prints the verdict), a
-            program file, or an option that makes spark-submit do something else than run.
+        UsageError: a cluster deploy mode (the driver has to run here: it holds the lock and prints
+            the verdict), a program file, or an option that makes spark-submit do something else
+            than run.
     """
     if _value("spark.submit.deployMode", options) == "cluster":
-        raise UsageError("--deploy-mode cluster is not supported: the driver runs here; leave the option out")
+        raise UsageError(
+            "--deploy-mode cluster is not supported: the driver runs here; leave the option out"
+        )
     for option in options:
         if option in _NOT_A_RUN:
             raise UsageError(f"{option} behind --spark does not start a run")
     if options and not options[0].startswith("-"):
-        raise UsageError(f"behind --spark an option of spark-submit is expected, not {options[0]!r}")
+        raise UsageError(
+            f"behind --spark an option of spark-submit is expected, not {options[0]!r}"
+        )
 
 
 def master_of(options: Sequence[str]) -> str:
@@ -47,7 +52,7 @@ def is_set(name: str, options: Sequence[str]) -> bool:
 
 
 def with_jars(options: Sequence[str], jars: str | None) -> list[str]:
-    """The options with the Delta JARs added to the user's `--jars`, which would otherwise replace them."""
+    """The options with the Delta JARs added to the user's `--jars`, which replaces them."""
     if jars is None:
         return list(options)
     changed = list(options)
@@ -80,8 +85,10 @@ def _pairs(options: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _defaults(options: Sequence[str]) -> dict[str, str]:
-    """Settings of the file that spark-submit itself would read: `key value` or `key=value`, # comments."""
-    named = next((value for option, value in _pairs(options) if option == "--properties-file"), None)
+    """Settings of the file that spark-submit itself would read."""
+    named = next(
+        (value for option, value in _pairs(options) if option == "--properties-file"), None
+    )
     folder = os.environ.get("SPARK_CONF_DIR")
     file = Path(named) if named else Path(folder, "spark-defaults.conf") if folder else None
     if file is None or not file.is_file():

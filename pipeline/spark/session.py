@@ -1,7 +1,8 @@
 """The one place that starts Spark.
 
-The JVM is started by Spark's own `spark-submit` with what must be known before it runs (memory, JVM flags, class path);
-everything else is set afterwards, and only where neither the user's options nor `spark-defaults.conf` set it.
+The JVM is started by Spark's own `spark-submit` with what must be known before it runs (memory, JVM
+flags, class path); everything else is set afterwards, and only where neither the user's options nor
+`spark-defaults.conf` set it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from pipeline.spark.options import is_set, master_of, with_jars
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS_VARIABLE = "AUDIT_JARS"
-"""The Delta JARs (files or a folder, as in a class path) where Python's own environment does not hold them."""
+"""The Delta JARs, as in a class path, where Python's own environment does not hold them."""
 
 CLASS_ARCHIVE = Path(sys.prefix, "classes.jsa")
-"""Loaded classes as the JVM keeps them (class data sharing), made once at set-up; the JVM ignores one that does not fit."""
+"""Loaded classes (class data sharing), made at set-up; a JVM ignores one that does not fit."""
 
 _SETTINGS = {
     "spark.app.name": "kafka-transaction-audit",
@@ -46,7 +47,8 @@ _SETTINGS = {
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.sql.codegen.cache.maxEntries": "500",
     "spark.sql.debug.maxToStringFields": "200",
-    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.compression.codec": "snappy",
+    "spark.hadoop.parquet.block.size": str(32 << 20),
 }
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -65,8 +67,10 @@ def build(
 
     Args:
         options: what the user wrote behind `--spark`, for spark-submit.
-        log: file that takes everything that Spark and its workers print; None leaves it on standard error.
-        quick: the input is small: compile with the first tier only, which starts faster and runs slower.
+        log: file that takes everything that Spark and its workers print; None leaves it on standard
+            error.
+        quick: the input is small: compile with the first tier only, which starts faster and runs
+            slower.
         java_flags: more flags for the JVM of the driver.
 
     Raises:
@@ -83,8 +87,15 @@ def build(
     conf = SparkConf()
     settings = _SETTINGS | {"spark.master": master, "spark.sql.warehouse.dir": _warehouse()}
     if is_local:
-        cores = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2)
-        settings |= _LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
+        cores = str(
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 2
+        )
+        settings |= _LOCAL_SETTINGS | {
+            "spark.sql.shuffle.partitions": cores,
+            "spark.default.parallelism": cores,
+        }
     for name, value in settings.items():
         conf.setIfMissing(name, value)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -94,7 +105,11 @@ def build(
 
 
 def launch(
-    *, options: Sequence[str] = (), log: Path | None = None, quick: bool = True, java_flags: Sequence[str] = ()
+    *,
+    options: Sequence[str] = (),
+    log: Path | None = None,
+    quick: bool = True,
+    java_flags: Sequence[str] = (),
 ) -> None:
     """Start the JVM alone; imports nothing, so that it may run beside the imports of the rest.
 
@@ -109,7 +124,9 @@ def launch(
         AuditError: as `build`.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
+    )
     is_local = master_of(options).startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -136,10 +153,14 @@ def delta_jars() -> list[str]:
     places = os.environ.get(JARS_VARIABLE) or str(Path(sys.prefix, "jars"))
     entries = [Path(entry) for entry in places.split(os.pathsep)]
     jars = sorted(
-        str(jar) for entry in entries for jar in (entry.glob("delta-*.jar") if entry.is_dir() else [entry])
+        str(jar)
+        for entry in entries
+        for jar in (entry.glob("delta-*.jar") if entry.is_dir() else [entry])
     )
     if not jars or not all(Path(jar).is_file() for jar in jars):
-        raise UnsupportedEnvironment(f"no Delta JARs in {places}; start with ./spark-submit.sh, which fetches them")
+        raise UnsupportedEnvironment(
+            f"no Delta JARs in {places}; start with ./spark-submit.sh, which fetches them"
+        )
     return jars
 
 
@@ -167,7 +188,9 @@ def _start(settings: dict[str, str], options: Sequence[str], log: Path | None) -
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)
-    os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*with_jars(options, settings.get("spark.jars")), "pyspark-shell"])
+    os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(
+        [*with_jars(options, settings.get("spark.jars")), "pyspark-shell"]
+    )
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     try:
         if log is None:

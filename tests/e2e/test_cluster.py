@@ -1,4 +1,4 @@
-"""A standalone cluster: one master and one worker as processes of their own, code and JARs sent to the executors."""
+"""A standalone cluster: one master, one worker, code and JARs sent to the executors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,19 @@ DEPLOY = "org.apache.spark.deploy"
 def _daemon(folder: Path, ready: str, *command: str) -> Iterator[str]:
     """A process of Spark's own, stopped by its id; gives what its log says when it is ready."""
     log = folder / f"{command[0].rpartition('.')[2]}.log"
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_CONF_DIR")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "SPARK_CONF_DIR")
+    }
     environment |= {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [str(SPARK_HOME / "bin" / "spark-class"), *command], cwd=folder, env=environment, stdout=sink, stderr=sink
+            [str(SPARK_HOME / "bin" / "spark-class"), *command],
+            cwd=folder,
+            env=environment,
+            stdout=sink,
+            stderr=sink,
         )
     try:
         until = time.monotonic() + 60
@@ -53,7 +61,9 @@ def master(tmp_path: Path) -> Iterator[str]:
             _daemon(tmp_path, r"spark://127\.0\.0\.1:\d+", f"{DEPLOY}.master.Master", *ports)
         )
         size = ("--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path / "work"))
-        worker = _daemon(tmp_path, "registered with master", f"{DEPLOY}.worker.Worker", *ports, *size, address)
+        worker = _daemon(
+            tmp_path, "registered with master", f"{DEPLOY}.worker.Worker", *ports, *size, address
+        )
         stack.enter_context(worker)
         yield address
 
@@ -64,11 +74,25 @@ def test_audits_on_a_standalone_cluster(master: str, tmp_path: Path, launcher: P
     sample = recording("06")
     output = tmp_path / "out"
     command = [
-        str(launcher), "--input", str(sample / "logs"), "--output", str(output), "--format", "json",
-        "--spark", "--master", master, "--conf", "spark.executor.memory=512m", "--conf", "spark.app.name=on-a-cluster",
-    ]  # fmt: skip
+        str(launcher),
+        "--input",
+        str(sample / "logs"),
+        "--output",
+        str(output),
+        "--format",
+        "json",
+        "--spark",
+        "--master",
+        master,
+        "--conf",
+        "spark.executor.memory=512m",
+        "--conf",
+        "spark.sql.shuffle.partitions=2",
+    ]
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1, done.stderr
     summary = json.loads(done.stdout)
     lines = (output / "runs" / summary["run_id"] / "findings.jsonl").read_text().splitlines()
@@ -76,4 +100,6 @@ def test_audits_on_a_standalone_cluster(master: str, tmp_path: Path, launcher: P
     assert mismatches((json.loads(line) for line in lines), expected) == []
     ran = [path for path in (tmp_path / "work").glob("app-*/*/stderr") if path.stat().st_size]
     assert ran, "no executor of the worker did anything"
-    assert list((tmp_path / "work").glob("app-*/*/audit-code.zip")), "the executors did not get the code"
+    assert list((tmp_path / "work").glob("app-*/*/audit-code.zip")), (
+        "the executors did not get the code"
+    )

@@ -130,12 +130,15 @@ def test_an_unforeseen_failure_is_4_and_its_trace_in_the_log(
 def test_a_process_that_cannot_even_import_is_4(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise SystemError('broken installation')\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    done = subprocess.run([sys.executable, "-m", "jobs"], env=environment, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs"], env=environment, capture_output=True, check=False
+    )
     assert done.returncode == 4
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"), [(["--help"], 0), (["audit", "--help"], 0), (["--nope"], 2), (["explain", "zombie_write"], 0)]
+    ("arguments", "code"),
+    [(["--help"], 0), (["audit", "--help"], 0), (["--nope"], 2), (["explain", "zombie_write"], 0)],
 )
 def test_answers_within_a_second(arguments: list[str], code: int) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": "/nowhere", "JAVA_HOME": ""}
@@ -143,15 +146,21 @@ def test_answers_within_a_second(arguments: list[str], code: int) -> None:
     for _ in range(3):
         start = time.monotonic()
         command = [sys.executable, "-m", "jobs", *arguments]
-        assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == code
+        assert (
+            subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+            == code
+        )
         times.append(time.monotonic() - start)
     assert min(times) < 1.0
 
 
 def test_slow_packages_stay_out_until_the_arguments_are_valid() -> None:
-    code = "import sys, jobs.cli; sys.exit(any(name in sys.modules for name in ('pyspark', 'pandas', 'pyarrow', 'rich')))"
+    slow = ("pyspark", "pandas", "pyarrow", "rich")
+    code = f"import sys, jobs.cli; sys.exit(any(name in sys.modules for name in {slow}))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+    )
 
 
 def _fake_java(folder: Path, says: str) -> None:
@@ -161,7 +170,9 @@ def _fake_java(folder: Path, says: str) -> None:
     java_file.chmod(0o755)
 
 
-@pytest.mark.parametrize("says", ['openjdk version "11.0.2"', 'java version "1.8.0_292"', "no such thing"])
+@pytest.mark.parametrize(
+    "says", ['openjdk version "11.0.2"', 'java version "1.8.0_292"', "no such thing"]
+)
 def test_an_old_java_is_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str
 ) -> None:
@@ -207,13 +218,36 @@ def test_doctor_names_each_gap(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "orders-0 is absent" not in said
 
 
-def test_show_takes_the_beginning_of_an_id(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_show_takes_the_beginning_of_an_id(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     names = (
-        "class", "severity", "certainty", "status", "topic", "partition", "producer_id", "producer_epoch",
-        "transactional_id", "group_id", "first_offset", "last_offset", "first_timestamp_ms", "last_timestamp_ms",
-        "title", "explanation", "advice", "refuted_by",
-    )  # fmt: skip
-    plain = dict.fromkeys(names) | {"code": "c", "class": "x", "severity": "major", "title": "t", "evidence": []}
+        "class",
+        "severity",
+        "certainty",
+        "status",
+        "topic",
+        "partition",
+        "producer_id",
+        "producer_epoch",
+        "transactional_id",
+        "group_id",
+        "first_offset",
+        "last_offset",
+        "first_timestamp_ms",
+        "last_timestamp_ms",
+        "title",
+        "explanation",
+        "advice",
+        "refuted_by",
+    )
+    plain = dict.fromkeys(names) | {
+        "code": "c",
+        "class": "x",
+        "severity": "major",
+        "title": "t",
+        "evidence": [],
+    }
     file = tmp_path / "runs" / "r1" / "findings.jsonl"
     file.parent.mkdir(parents=True)
     ids = ("abcdef11", "abcdef12", "1234567")

@@ -34,7 +34,9 @@ for _ in range(20):
 
 def _python(code: str, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
+    )
 
 
 def _holder(output: Path, seconds: float) -> subprocess.Popen[str]:
@@ -79,7 +81,10 @@ def test_never_two_at_once(tmp_path: Path) -> None:
 
 def test_an_output_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputLocked, match="cannot be written"), lock.hold(str(tmp_path / "file" / "out")):
+    with (
+        pytest.raises(OutputLocked, match="cannot be written"),
+        lock.hold(str(tmp_path / "file" / "out")),
+    ):
         pass
 
 

@@ -25,7 +25,9 @@ def test_bundled_file_explains_every_setting() -> None:
 
 
 def test_the_command_line_goes_before_the_file() -> None:
-    config = load(str(BUNDLED), {"keep_runs": 3, "selection.topics": "orders*", "inputs": ("a", "b")})
+    config = load(
+        str(BUNDLED), {"keep_runs": 3, "selection.topics": "orders*", "inputs": ("a", "b")}
+    )
     assert (config.keep_runs, config.selection.topics, config.inputs) == (3, "orders*", ("a", "b"))
 
 
@@ -33,7 +35,10 @@ def test_the_command_line_goes_before_the_file() -> None:
     ("text", "message"),
     [
         ("keep_run: 3\n", ":1: unknown setting keep_run (did you mean 'keep_runs'?)"),
-        ("\ngate:\n  severty: major\n", ":3: unknown setting gate.severty (did you mean 'severity'?)"),
+        (
+            "\ngate:\n  severty: major\n",
+            ":3: unknown setting gate.severty (did you mean 'severity'?)",
+        ),
         ("clock_skew_ms: lots\n", ":1: clock_skew_ms: "),
         ("keep_runs: true\n", ":1: keep_runs: "),
         ("keep_runs: 0\n", ":1: keep_runs: "),
@@ -45,7 +50,10 @@ def test_the_command_line_goes_before_the_file() -> None:
         ("a: [\n", ":2: "),
         ("? [1, 2]\n: 3\n", ""),
         ("gate: 7\n", ":1: gate: "),
-        ("redact: !!python/object/apply:os.system ['true']\n", ":1: could not determine a constructor"),
+        (
+            "redact: !!python/object/apply:os.system ['true']\n",
+            ":1: could not determine a constructor",
+        ),
     ],
 )
 def test_names_the_mistake_and_its_place(tmp_path: Path, text: str, message: str) -> None:
@@ -106,5 +114,7 @@ def test_a_run_id_names_a_folder_and_nothing_else(run_id: str) -> None:
         ({"selection.topics": "a*"}, False),
     ],
 )
-def test_the_fingerprint_is_of_what_influences_results(changed: dict[str, Any], is_same: bool) -> None:
+def test_the_fingerprint_is_of_what_influences_results(
+    changed: dict[str, Any], is_same: bool
+) -> None:
     assert (load(None, changed).fingerprint() == Config().fingerprint()) is is_same

@@ -35,7 +35,9 @@ def test_what_is_missing() -> None:
 
 
 def test_a_false_accusation() -> None:
-    assert mismatches([*FOUND, _finding("lso_pinned", 3)], EXPECT) == ["false accusation: lso_pinned x 3"]
+    assert mismatches([*FOUND, _finding("lso_pinned", 3)], EXPECT) == [
+        "false accusation: lso_pinned x 3"
+    ]
 
 
 def test_harmless_ones_are_allowed() -> None:
@@ -55,5 +57,7 @@ def test_never_means_never() -> None:
 def test_too_sure() -> None:
     race = _finding("offset_race", severity="info", **{"class": "bypass"})
     window = _finding("offset_race", severity="info", **{"class": "window"})
-    assert mismatches([*FOUND, race], EXPECT) == ["surer than consistent_with: offset_race bypass 1"]
+    assert mismatches([*FOUND, race], EXPECT) == [
+        "surer than consistent_with: offset_race bypass 1"
+    ]
     assert mismatches([*FOUND, window], EXPECT) == []

@@ -24,8 +24,12 @@ def test_finds_the_master(given: list[str], master: str) -> None:
     assert options.master_of(given) == master
 
 
-def test_reads_the_defaults_file_that_spark_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "spark-defaults.conf").write_text("# a comment\nspark.driver.memory  3g\nspark.master=yarn\n")
+def test_reads_the_defaults_file_that_spark_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# a comment\nspark.driver.memory  3g\nspark.master=yarn\n"
+    )
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert options.is_set("spark.driver.memory", [])
     assert options.master_of([]) == "yarn"
@@ -54,6 +58,11 @@ def test_accepts_the_rest() -> None:
 
 
 def test_adds_the_delta_jars_to_the_users() -> None:
-    assert options.with_jars(["--jars", "a.jar", "--conf", "x=y"], "d.jar") == ["--jars", "a.jar,d.jar", "--conf", "x=y"]
+    assert options.with_jars(["--jars", "a.jar", "--conf", "x=y"], "d.jar") == [
+        "--jars",
+        "a.jar,d.jar",
+        "--conf",
+        "x=y",
+    ]
     assert options.with_jars(["--jars=a.jar"], "d.jar") == ["--jars=a.jar,d.jar"]
     assert options.with_jars(["--jars", "a.jar"], None) == ["--jars", "a.jar"]

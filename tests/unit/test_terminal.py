@@ -25,31 +25,62 @@ class Result:
 
 def _finding(**changed: Any) -> dict[str, Any]:
     plain = {
-        "finding_id": "ab" * 32, "code": "hanging_transaction", "class": "orphan_producer", "severity": "critical",
-        "certainty": "proven", "status": "new", "topic": "orders", "partition": 3, "producer_id": 7,
-        "producer_epoch": 0, "transactional_id": None, "group_id": None, "first_offset": 10, "last_offset": 12,
-        "first_timestamp_ms": 0, "last_timestamp_ms": 9 * 10**18, "title": "an open transaction pins orders-3",
-        "explanation": "why", "advice": "kafka-transactions.sh abort --topic orders", "refuted_by": "a marker",
-        "evidence": [{"broker": 1, "file": "a/b.log", "position": 5, "offset": 10, "what": "first batch"}],
-    }  # fmt: skip
+        "finding_id": "ab" * 32,
+        "code": "hanging_transaction",
+        "class": "orphan_producer",
+        "severity": "critical",
+        "certainty": "proven",
+        "status": "new",
+        "topic": "orders",
+        "partition": 3,
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "transactional_id": None,
+        "group_id": None,
+        "first_offset": 10,
+        "last_offset": 12,
+        "first_timestamp_ms": 0,
+        "last_timestamp_ms": 9 * 10**18,
+        "title": "an open transaction pins orders-3",
+        "explanation": "why",
+        "advice": "kafka-transactions.sh abort --topic orders",
+        "refuted_by": "a marker",
+        "evidence": [
+            {"broker": 1, "file": "a/b.log", "position": 5, "offset": 10, "what": "first batch"}
+        ],
+    }
     return plain | changed
 
 
 def _summary(verdict: str, **changed: Any) -> dict[str, Any]:
     plain = {
-        "run_id": "r1", "verdict": verdict, "gate": {"severity": "major", "certainty": "proven", "failing": 1},
-        "counts": {"by_severity": {"critical": 1, "info": 2}, "by_status": {"new": 3, "resolved": 4}},
-        "could_not_judge": [], "detectors": {"hanging_transaction": "judged", "offset_race": "not attempted: needs x"},
-        "coverage": {"brokers": [1], "partitions": 2, "replicas": 2, "segments": 2, "bytes": 12345, "batches": 6,
-                     "first_broker_ms": 0, "last_broker_ms": 1000},
+        "run_id": "r1",
+        "verdict": verdict,
+        "gate": {"severity": "major", "certainty": "proven", "failing": 1},
+        "counts": {
+            "by_severity": {"critical": 1, "info": 2},
+            "by_status": {"new": 3, "resolved": 4},
+        },
+        "could_not_judge": [],
+        "detectors": {"hanging_transaction": "judged", "offset_race": "not attempted: needs x"},
+        "coverage": {
+            "brokers": [1],
+            "partitions": 2,
+            "replicas": 2,
+            "segments": 2,
+            "bytes": 12345,
+            "batches": 6,
+            "first_broker_ms": 0,
+            "last_broker_ms": 1000,
+        },
         "timing": {"elapsed_s": 1.5},
-    }  # fmt: skip
+    }
     return plain | changed
 
 
 def _screen(summary: dict[str, Any], findings: list[dict[str, Any]]) -> str:
     stream = io.StringIO()
-    terminal.render(Result(summary, findings), terminal.console(stream))  # type: ignore[arg-type] # see Result
+    terminal.render(Result(summary, findings), terminal.console(stream))
     return stream.getvalue()
 
 
@@ -87,9 +118,14 @@ def test_unknown_never_looks_clean() -> None:
 def test_hostile_text_stays_text(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = dict.fromkeys(("title", "advice", "topic", "explanation", "transactional_id"), EVIL)
     screen = _screen(_summary("failed", could_not_judge=[EVIL]), [_finding(**hostile)])
-    terminal.show_finding(_finding(**hostile, evidence=[
-        {"broker": None, "file": EVIL, "position": None, "offset": None, "what": EVIL}
-    ]))  # fmt: skip
+    terminal.show_finding(
+        _finding(
+            **hostile,
+            evidence=[
+                {"broker": None, "file": EVIL, "position": None, "offset": None, "what": EVIL}
+            ],
+        )
+    )
     for shown in (screen, capsys.readouterr().out):
         assert re.fullmatch(r"[\x20-\x7e\n]*", shown)
         assert "[red]x[/red]\\x1b[2J" in shown

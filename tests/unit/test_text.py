@@ -34,7 +34,9 @@ def test_shows_what_it_was(given_text: str, shown: str) -> None:
 def test_lets_only_printable_text_through_and_is_stable(text: str) -> None:
     shown = sanitise(text)
     shown.encode("utf-8")
-    assert all(unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for c in shown)
+    assert all(
+        unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for c in shown
+    )
     assert sanitise(shown) == shown
 
 
