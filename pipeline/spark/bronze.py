@@ -125,7 +125,8 @@ def register(spark: SparkSession, output: str) -> None:
     if not tables.exists(bronze.ENTRY, output) or not tables.exists(bronze.SEGMENT, output):
         return
     segments = tables.read_runs(spark, bronze.SEGMENT, output)
-    segments.createOrReplaceTempView(bronze.SEGMENT.view_name)
+    columns = (tables.RUN, *bronze.SEGMENT.names)
+    segments.select(*columns).createOrReplaceTempView(bronze.SEGMENT.view_name)
     committed = F.broadcast(segments.select(tables.RUN).distinct())
     entries = tables.read_runs(spark, bronze.ENTRY, output).join(
         committed, tables.RUN, how="left_semi"

@@ -26,7 +26,7 @@ class SidecarFile(Protocol):
 
 
 def sidecar_rows(task: SidecarFile, limits: Limits) -> list[tuple[str, Rows]]:
-    """(kind, rows) of a `.snapshot` or `.txnindex` file; what cannot be read is an unreadable row."""
+    """(kind, rows) of a `.snapshot` or `.txnindex`; what cannot be read is an unreadable row."""
     try:
         data = read_bounded(task.path, limits)
         if task.kind == "snapshot":

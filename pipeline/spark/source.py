@@ -129,7 +129,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One share a task, one at least: for an empty list Spark calls `read(None)`."""
-        if self._view.table is bronze.SEGMENT:
+        if self._view.table == bronze.SEGMENT:
             return self._replica_shares()
         tasks = [
             task
@@ -155,12 +155,12 @@ class _Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of the view's columns."""
         assert isinstance(partition, Share)
-        if self._view.table is bronze.SEGMENT:
+        if self._view.table == bronze.SEGMENT:
             yield from _segments(partition.tasks)
             return
         for rows in partition.known:
             yield logical(rows.batch(), self._view.table)
-        is_headers = self._view.table is bronze.BATCH
+        is_headers = self._view.table == bronze.BATCH
         for task in partition.tasks:
             for batch in read_task(task, headers_only=is_headers):
                 if batch.column(0)[0].as_py() == self._view.table.name:
