@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from pipeline import catalog
 from pipeline import coverage_report as coverage
 from pipeline import findings as found
 from pipeline.config import Config
@@ -21,6 +24,7 @@ from pipeline.detect import DETECTORS
 from pipeline.errors import UsageError
 from pipeline.report.files import write_findings, write_json
 from pipeline.spark import bronze, silver, tables
+from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
 from pipeline.spark.silver import Run
 from pipeline.verdict import Verdict
@@ -56,14 +60,15 @@ def run(spark: SparkSession, config: Config, progress: Progress = lambda stage: 
         progress(name)
 
     stage("finding files")
-    planned = plan(config.inputs, cluster_id=config.cluster_id)
+    planned = _looked_at(plan(config.inputs, cluster_id=config.cluster_id), config)
     history = _history(spark, config.output)
     _same_cluster(history, planned)
     run_id = config.run_id or _run_id(planned, config)
     stage(f"reading {len(planned.files)} files, {_mib(planned)} MiB")
-    ingested = bronze.ingest(spark, planned, config.output, run_id)
+    expired = _expired(history, run_id, config.keep_runs)
+    ingested = bronze.ingest(spark, planned, config.output, run_id, expired)
     stage("replaying coordinators and offsets")
-    one = silver.facts_of(spark, planned, ingested, config.output, run_id, config)
+    one = silver.facts_of(spark, planned, ingested, config, run_id, expired)
     if config.stage == "ingest":
         bronze.write_segments(spark, ingested, config.output, run_id)
         return _partial(one, laps, started)
@@ -78,10 +83,38 @@ def run(spark: SparkSession, config: Config, progress: Progress = lambda stage: 
     judged = coverage.judge(one, attempted)
     current = found.with_status(detected, previous, judged)
     stage("writing findings")
-    _write_findings(spark, current, config.output, run_id)
+    _write_findings(spark, current, one)
     result = _judge(one, current, attempted, earlier, laps, started)
-    _finish(spark, one, result, current, earlier)
+    _finish(spark, one, result, earlier)
+    _forget(spark, one)
     return result
+
+
+def _looked_at(planned: Plan, config: Config) -> Plan:
+    """`--topics` leaves out user partitions; the internal topics are always needed."""
+    glob = config.selection.topics
+    if glob is None:
+        return planned
+    files = tuple(
+        file
+        for file in planned.files
+        if file.topic in covered.INTERNAL or fnmatch.fnmatchcase(file.topic, glob)
+    )
+    return replace(planned, files=files)
+
+
+def _expired(history: list[dict[str, Any]], run_id: str, keep_runs: int) -> tuple[str, ...]:
+    """Completed runs beyond the newest `keep_runs`, this one counted."""
+    others = [row["run_id"] for row in history if row["run_id"] != run_id]
+    return tuple(others[: max(len(others) - keep_runs + 1, 0)])
+
+
+def _forget(spark: SparkSession, one: Run) -> None:
+    """Removes the folders of expired runs and the files that Delta no longer needs."""
+    for run_id in one.expired:
+        shutil.rmtree(Path(one.output, "runs", run_id), ignore_errors=True)
+    if one.expired:
+        tables.vacuum(spark, one.output)
 
 
 def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
@@ -103,10 +136,8 @@ def _mib(planned: Plan) -> int:
 
 def _history(spark: SparkSession, output: str) -> list[dict[str, Any]]:
     """Completed runs of this output root, oldest first."""
-    if not tables.exists(gold.RUN, output):
-        return []
-    rows = tables.read(spark, gold.RUN, output).filter("is_completed").collect()
-    return sorted((row.asDict() for row in rows), key=lambda row: row["sequence"])
+    runs = catalog.completed(spark, output)
+    return [] if runs is None else [row.asDict() for row in runs.collect()]
 
 
 def _same_cluster(history: list[dict[str, Any]], planned: Plan) -> None:
@@ -138,13 +169,11 @@ def _previous(spark: SparkSession, output: str, earlier: list[dict[str, Any]]) -
     ]
 
 
-def _write_findings(spark: SparkSession, current: list[dict[str, Any]], output: str, run_id: str) -> None:
+def _write_findings(spark: SparkSession, current: list[dict[str, Any]], one: Run) -> None:
     names = [name for name in gold.FINDING.names if name != "run_id"]
-    rows = [
-        (run_id, *(_plain(finding, name) for name in names)) for finding in current
-    ]
-    frame = tables.local(spark, rows, gold.FINDING.ddl()).coalesce(1)
-    tables.replace(frame, gold.FINDING, output, run_id)
+    rows = [(one.run_id, *(_plain(finding, name) for name in names)) for finding in current]
+    frame = tables.local(spark, rows, gold.FINDING.ddl())
+    tables.replace(frame, gold.FINDING, one.output, one.run_id, also=one.expired)
 
 
 def _plain(finding: dict[str, Any], name: str) -> Any:
@@ -196,11 +225,7 @@ def _judge(
 
 
 def _finish(
-    spark: SparkSession,
-    one: Run,
-    result: AuditResult,
-    current: list[dict[str, Any]],
-    earlier: list[dict[str, Any]],
+    spark: SparkSession, one: Run, result: AuditResult, earlier: list[dict[str, Any]]
 ) -> None:
     """Files, then the run's row, then `summary.json`: whoever sees it sees a whole run."""
     directory = Path(result.output_dir)
@@ -211,6 +236,6 @@ def _finish(
         one.run_id, sequence, one.plan.cluster_id or UNKNOWN_CLUSTER, result.verdict.value, result.exit_code,
         coverage.as_of_ms(one), True, json.dumps(result.summary, sort_keys=True),
     )
-    frame = tables.local(spark, [row], gold.RUN.ddl()).coalesce(1)
-    tables.replace(frame, gold.RUN, one.output, one.run_id)
+    frame = tables.local(spark, [row], gold.RUN.ddl())
+    tables.replace(frame, gold.RUN, one.output, one.run_id, also=one.expired)
     write_json(directory / "summary.json", result.summary)

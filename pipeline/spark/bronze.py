@@ -38,7 +38,9 @@ class Ingested(NamedTuple):
     keep_from: dict[int, int]
 
 
-def ingest(spark: SparkSession, plan: Plan, output: str, run_id: str) -> Ingested:
+def ingest(
+    spark: SparkSession, plan: Plan, output: str, run_id: str, expired: Sequence[str] = ()
+) -> Ingested:
     """Decodes all files of the plan into `bronze.entry`; `write_segments` makes them visible.
 
     Rows of earlier runs that were killed before they wrote their segments go with the same commit.
@@ -48,11 +50,12 @@ def ingest(spark: SparkSession, plan: Plan, output: str, run_id: str) -> Ingeste
         plan: What to read.
         output: Output root.
         run_id: Rows of an earlier attempt of the same run are replaced.
+        expired: Runs whose rows go with the same commit.
     """
-    scans, unreadable = _decode(spark, plan, output, run_id, whole=())
+    scans, unreadable = _decode(spark, plan, output, run_id, expired, whole=())
     lied_to = disjointed(scans)
     if lied_to:
-        scans, unreadable = _decode(spark, plan, output, run_id, whole=lied_to)
+        scans, unreadable = _decode(spark, plan, output, run_id, expired, whole=lied_to)
     segments, keep_from = overlaps(merged(scans))
     return Ingested(
         segments, sorted(unreadable, key=lambda row: (row["file"], row["position"])), keep_from
@@ -60,7 +63,12 @@ def ingest(spark: SparkSession, plan: Plan, output: str, run_id: str) -> Ingeste
 
 
 def _decode(
-    spark: SparkSession, plan: Plan, output: str, run_id: str, whole: Collection[int]
+    spark: SparkSession,
+    plan: Plan,
+    output: str,
+    run_id: str,
+    expired: Sequence[str],
+    whole: Collection[int],
 ) -> tuple[list[Row], list[Row]]:
     """One pass over the files into Delta; gives the scan rows and the damage."""
     cores = max(spark.sparkContext.defaultParallelism, 1)
@@ -76,7 +84,7 @@ def _decode(
         output,
         run_id,
         by=("kind",),
-        also=_uncommitted(spark, output, run_id),
+        also=[*_uncommitted(spark, output, run_id), *expired],
     )
     rows = (
         tables.read(spark, bronze.ENTRY, output, run_id)
@@ -103,11 +111,13 @@ def _reader(
     return run
 
 
-def write_segments(spark: SparkSession, ingested: Ingested, output: str, run_id: str) -> None:
+def write_segments(
+    spark: SparkSession, ingested: Ingested, output: str, run_id: str, expired: Sequence[str] = ()
+) -> None:
     """Writes the commit record of the ingest."""
     names = bronze.SEGMENT.names
     rows = [tuple(segment[name] for name in names) for segment in ingested.segments]
-    tables.replace(tables.local(spark, rows, bronze.SEGMENT.ddl()), bronze.SEGMENT, output, run_id)
+    tables.replace(tables.local(spark, rows, bronze.SEGMENT.ddl()), bronze.SEGMENT, output, run_id, also=expired)
 
 
 def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:

@@ -37,6 +37,7 @@ class Run(NamedTuple):
     coverage: partition_rows.Coverage
     newest: dict[int, dict[int, int]]
     counts: dict[int, int | None]
+    expired: tuple[str, ...]
 
     def bronze(self, table: Table) -> DataFrame:
         """A logical bronze table of this run."""
@@ -48,9 +49,24 @@ class Run(NamedTuple):
 
 
 def facts_of(
-    spark: SparkSession, plan: Plan, ingested: Ingested, output: str, run_id: str, config: Config
+    spark: SparkSession,
+    plan: Plan,
+    ingested: Ingested,
+    config: Config,
+    run_id: str,
+    expired: tuple[str, ...] = (),
 ) -> Run:
-    """Replica facts and coverage, from the segments and two small queries on the coordinator's records."""
+    """Replica facts and coverage, from the segments and a small query on the coordinator's records.
+
+    Args:
+        spark: The session.
+        plan: What was found.
+        ingested: What was read.
+        config: The configuration.
+        run_id: The run.
+        expired: Runs whose rows every write of this run removes.
+    """
+    output = config.output
     damaged = {
         row["replica_id"]
         for row in ingested.unreadable
@@ -86,7 +102,7 @@ def facts_of(
         first = _frontiers(rows)
     facts = covered.with_frontiers(facts, first)
     coverage = covered.coverage(plan, facts, newest, counts, config)
-    return Run(spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts)
+    return Run(spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts, expired)
 
 
 def _frontiers(rows: list[Row]) -> dict[int, int | None]:
@@ -110,7 +126,9 @@ def build(run: Run, stage: Callable[[str], None]) -> None:
     """
     with ThreadPoolExecutor(3) as pool:
         beside = [
-            pool.submit(bronze.write_segments, run.spark, run.ingested, run.output, run.run_id),
+            pool.submit(
+                bronze.write_segments, run.spark, run.ingested, run.output, run.run_id, run.expired
+            ),
             pool.submit(write_replicas, run),
             pool.submit(write_offsets, run),
         ]
@@ -125,7 +143,7 @@ def build(run: Run, stage: Callable[[str], None]) -> None:
 def write_replicas(run: Run) -> None:
     """`silver.replica`."""
     rows = tables.local(run.spark, [tuple(one) for one in run.facts], silver.REPLICA.ddl())
-    tables.replace(rows.coalesce(1), silver.REPLICA, run.output, run.run_id)
+    tables.replace(rows.coalesce(1), silver.REPLICA, run.output, run.run_id, also=run.expired)
 
 
 def _replayed(run: Run, topic: str | None = None) -> DataFrame:
@@ -165,7 +183,7 @@ def write_coordinator(run: Run) -> None:
         function=coordinator_rows.replayer(logs),
         table=silver.COORDINATOR,
     )
-    tables.replace(replayed, silver.COORDINATOR, run.output, run.run_id)
+    tables.replace(replayed, silver.COORDINATOR, run.output, run.run_id, also=run.expired)
 
 
 def write_offsets(run: Run) -> None:
@@ -201,7 +219,7 @@ def write_offsets(run: Run) -> None:
         function=offset_rows.materialiser(places),
         table=silver.COMMITTED_OFFSET,
     )
-    tables.replace(replayed, silver.COMMITTED_OFFSET, run.output, run.run_id)
+    tables.replace(replayed, silver.COMMITTED_OFFSET, run.output, run.run_id, also=run.expired)
 
 
 def batches_with_history(run: Run) -> DataFrame:
@@ -229,7 +247,7 @@ def write_partitions(run: Run) -> None:
         function=partition_rows.aligner(run.coverage),
         table=silver.PARTITION_HISTORY,
     )
-    tables.replace(judged, silver.PARTITION_HISTORY, run.output, run.run_id)
+    tables.replace(judged, silver.PARTITION_HISTORY, run.output, run.run_id, also=run.expired)
 
 
 def _owner_of(owner: DataFrame) -> DataFrame:
@@ -296,7 +314,7 @@ def write_events(run: Run) -> None:
     )
     if irregular.isEmpty():
         if tables.exists(silver.SEQUENCE_EVENT, run.output):
-            tables.replace(tables.empty(run.spark, silver.SEQUENCE_EVENT), silver.SEQUENCE_EVENT, run.output, run.run_id)
+            tables.replace(tables.empty(run.spark, silver.SEQUENCE_EVENT), silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired)
         return
     batches = batches_with_history(run).join(F.broadcast(irregular), ["replica_id", "producer_id"], how="left_semi")
     data = batches.filter(~F.col("is_control")).select(
@@ -343,7 +361,7 @@ def write_events(run: Run) -> None:
         "is_transactional",
         F.col("max_timestamp_ms").alias("timestamp_ms"),
     )
-    tables.replace(rows.coalesce(1), silver.SEQUENCE_EVENT, run.output, run.run_id)
+    tables.replace(rows.coalesce(1), silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired)
 
 
 _PHYSICAL = {

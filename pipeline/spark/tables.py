@@ -84,6 +84,12 @@ def replace(
     _hook(f"after {name}")
 
 
+def vacuum(spark: SparkSession, output: str) -> None:
+    """Removes files that no version of the last seven days needs, from every table of an output root."""
+    for log in sorted(Path(output).glob("*/*/_delta_log")):
+        spark.sql(f"VACUUM delta.`{log.parent.absolute()}`").collect()
+
+
 def read(spark: SparkSession, table: Table, output: str, run_id: str | None = None) -> DataFrame:
     """Reads a table, or one run of it; without its `run_id` column unless the declaration has one.
 

@@ -1,0 +1,46 @@
+"""The one documented call that opens an output root: every logical table as a view for SQL."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.spark import bronze, silver, tables
+from schemas import gold
+from schemas.silver import TABLES as SILVER
+
+
+def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> str | None:
+    """Registers `bronze_*`, `silver_*` and `gold_*` as temporary views.
+
+    Bronze and gold views hold all runs, told apart by `run_id`; silver views hold one run.
+
+    Args:
+        spark: A session with Delta, as `pipeline.spark.session.build` makes it.
+        output: Output root of an audit.
+        run_id: The run of the silver views; the newest completed one when not given.
+
+    Returns:
+        The run of the silver views; None when no run was completed.
+    """
+    bronze.register(spark, output)
+    for table in gold.TABLES:
+        if tables.exists(table, output):
+            tables.read(spark, table, output).createOrReplaceTempView(table.view_name)
+    chosen = run_id or newest_run(spark, output)
+    if chosen is not None:
+        for table in SILVER:
+            silver.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
+    return chosen
+
+
+def newest_run(spark: SparkSession, output: str) -> str | None:
+    """Id of the newest completed run."""
+    runs = completed(spark, output)
+    return None if runs is None else next((row["run_id"] for row in reversed(runs.collect())), None)
+
+
+def completed(spark: SparkSession, output: str) -> DataFrame | None:
+    """Rows of `gold.run` of completed runs, oldest first."""
+    if not tables.exists(gold.RUN, output):
+        return None
+    return tables.read(spark, gold.RUN, output).filter("is_completed").orderBy("sequence")
