@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import google_crc32c
+import numpy as np
 
 from pipeline.wire import legacy
 from pipeline.wire.batch import (
@@ -39,6 +40,7 @@ from pipeline.wire.record import control_marker
 ReadAt = Callable[[int, int], bytes]
 MAX_OFFSET = 2**63 - 1
 ATTRIBUTES_MASK = 0x7F
+_VIEW_FROM_BYTES = 8192
 
 
 class Flaw(NamedTuple):
@@ -73,16 +75,18 @@ class Window:
 
     def get(self, position: int, length: int) -> bytes:
         """Give `length` bytes, fewer only where the file ends."""
-        length = min(length, self.size - position)
         start = position - self._origin
+        if start >= 0 and start + length <= len(self._piece):
+            return self._piece[start : start + length]
+        length = max(min(length, self.size - position), 0)
         if start < 0 or start + length > len(self._piece):
-            wanted = min(max(length, self._piece_bytes), self.size - position)
-            self._piece = self._read_at(position, wanted) if wanted > 0 else b""
+            wanted = max(min(max(length, self._piece_bytes), self.size - position), 0)
+            self._piece = self._read_at(position, wanted) if wanted else b""
             self._origin = position
             if len(self._piece) < wanted:
                 self.size = position + len(self._piece)
             start = 0
-        return self._piece[start : start + max(length, 0)]
+        return self._piece[start : start + length]
 
 
 def examine(window: Window, position: int, limits: Limits) -> Batch | Flaw:
@@ -119,11 +123,18 @@ def header_error(header: Header) -> str | None:
     return None
 
 
+def checksum(data: bytes) -> int:
+    """CRC-32C of the covered part of a whole batch; large ones are not copied for it."""
+    if len(data) < _VIEW_FROM_BYTES:
+        return int(google_crc32c.value(data[CRC_COVERS_FROM:]))
+    return int(google_crc32c.value(np.frombuffer(data, np.uint8)[CRC_COVERS_FROM:]))
+
+
 def decode(data: bytes, position: int, limits: Limits) -> Batch | Flaw:
     """Verify one whole magic 2 batch and decode its header, and its marker if it has one."""
     header = Header._make(HEADER.unpack_from(data))
     size = len(data)
-    if google_crc32c.value(data[CRC_COVERS_FROM:]) != header.crc:
+    if checksum(data) != header.crc:
         return Flaw("crc", "checksum differs", size)
     attributes = header.attributes
     codec = attributes & CODEC_MASK

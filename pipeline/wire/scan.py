@@ -36,8 +36,10 @@ from pipeline.wire.vector import checksums, fields, markers, walk
 
 # Below this mean size one checksum over the whole chunk is cheaper than one per batch.
 _CHAIN_BELOW_BYTES = 2048
-# The careful way takes this share of a chunk at a time, because it holds a tuple per batch.
-_CAREFUL_SHARE = 4
+# The careful way takes this share of a chunk, and twice as much each time it is needed again;
+# at most a quarter, because it holds a tuple per batch.
+_CAREFUL_SHARE = 16
+_CAREFUL_MOST = 4
 _HELD_BACK = 2
 
 
@@ -87,6 +89,7 @@ class _Scanner:
         self._read_at = read_at
         self._walker = Walker(read_at, size, limits)
         self._verifier = Verifier()
+        self._careful_bytes = limits.chunk_bytes // _CAREFUL_SHARE
         self.position = 0
         self.end = min(end, limits.max_segment_bytes)
         self.last_offset = -1
@@ -101,6 +104,7 @@ class _Scanner:
                 self.last_offset = int(chunk.arrays.last_offset[-1])
                 yield chunk
             if clean == len(positions):
+                self._careful_bytes = self._limits.chunk_bytes // _CAREFUL_SHARE
                 return
         yield from self._careful()
 
@@ -178,7 +182,9 @@ class _Scanner:
     def _careful(self) -> Iterator[Chunk | Damage]:
         """Go on batch by batch for a share of a chunk."""
         origin = self.position
-        stop = min(origin + self._limits.chunk_bytes // _CAREFUL_SHARE, self.end)
+        stop = min(origin + self._careful_bytes, self.end)
+        most = self._limits.chunk_bytes // _CAREFUL_MOST
+        self._careful_bytes = min(2 * self._careful_bytes, most)
         batches: list[Batch] = []
         damages: list[Damage] = []
         for item in self._walker.walk(origin, max(stop, origin + 1)):

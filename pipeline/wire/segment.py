@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import google_crc32c
 import numpy as np
 
 from pipeline.wire.arrays import Array, gather
 from pipeline.wire.batch import CODEC_ZSTD, Batch, Damage
-from pipeline.wire.examine import ATTRIBUTES_MASK, Flaw, ReadAt, Window, examine, is_plausible
+from pipeline.wire.examine import (
+    ATTRIBUTES_MASK,
+    Flaw,
+    ReadAt,
+    Window,
+    checksum,
+    examine,
+    is_plausible,
+)
 from pipeline.wire.header import (
     CRC_COVERS_FROM,
     HEADER,
@@ -25,6 +32,8 @@ from pipeline.wire.order import split_regressions
 # A search may checksum this many bytes per byte searched, plus one chunk's worth at its start.
 _CRC_AMPLIFICATION = 32
 _BIG_ENDIAN_TOP_BYTES = 2**24
+# The next batch is mostly near: a search looks at this much first, then at twice as much.
+_FIRST_STEP_BYTES = 512
 
 
 def iterate(
@@ -132,8 +141,10 @@ class Walker:
         return HEADER.unpack_from(head)[6] if len(head) == HEADER.size else 0
 
     def _is_zero_to_end(self, position: int) -> bool:
+        step = _FIRST_STEP_BYTES
         while position < self.window.size:
-            piece = self.window.get(position, self._limits.chunk_bytes)
+            piece = self.window.get(position, step)
+            step = min(step * 2, self._limits.chunk_bytes)
             if np.frombuffer(piece, np.uint8).any():
                 return False
             position += max(len(piece), 1)
@@ -148,9 +159,11 @@ class Walker:
         if start >= self._barren_from:
             return None
         spent = -self._limits.chunk_bytes
+        step = _FIRST_STEP_BYTES
         at = start
         while at < stop and at + HEADER.size <= self.window.size:
-            piece = self.window.get(at, self._limits.chunk_bytes)
+            piece = self.window.get(at, step)
+            step = min(step * 2, self._limits.chunk_bytes)
             count = min(len(piece) - HEADER.size + 1, stop - at)
             for offset, size, base_offset in _candidates(piece, count, self._limits):
                 position = at + offset
@@ -172,7 +185,7 @@ class Walker:
         if len(data) < size:
             return False
         stored = int.from_bytes(data[CRC_COVERS_FROM - 4 : CRC_COVERS_FROM], "big")
-        return bool(google_crc32c.value(data[CRC_COVERS_FROM:]) == stored)
+        return checksum(data) == stored
 
 
 def _candidates(piece: bytes, count: int, limits: Limits) -> list[tuple[int, int, int]]:

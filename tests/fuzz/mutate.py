@@ -91,7 +91,7 @@ def run(count: int, seed: int) -> Result:
         except WireError:
             refused += 1
         except Exception as error:
-            text = f"{target.name}: {type(error).__name__}: {error} <- {data.hex()[:4000]}"
+            text = f"{target.name}: {type(error).__name__}: {error} <- {data.hex()[:3000]}"
             foreign[text] += 1
         slowest = max(slowest, time.perf_counter() - before)
     return Result(count, refused, foreign, slowest, time.perf_counter() - started)
@@ -157,11 +157,21 @@ def put(data: bytearray, at: int, code: str, value: int) -> None:
 
 
 def read_segment(data: bytes) -> None:
-    """Both ways must agree on what is a batch, and account for every byte once."""
+    """Both ways agree on every verified batch, and account for every byte once.
+
+    Which of several contradicting base offsets lies is judged within what is at hand, so there
+    the two may differ.
+    """
     reference = list(segment.iterate(data, LIMITS))
     found = list(scan.scan(lambda at, size: data[at : at + size], len(data), limits=LIMITS))
     batches = [b for f in found if isinstance(f, arrays.Chunk) for b in arrays.to_batches(f.arrays)]
-    assert batches == [item for item in reference if isinstance(item, Batch)]
+    verified = [item for item in reference if isinstance(item, Batch)]
+    if any(isinstance(item, Damage) and item.reason == "offset_regression" for item in reference):
+        regressed = regressions(reference) | regressions(found)
+        batches_left = [batch for batch in batches if batch.position not in regressed]
+        assert batches_left == [batch for batch in verified if batch.position not in regressed]
+    else:
+        assert batches == verified
     assert sum(item.size_bytes for item in reference) == len(data)
     skipped = sum(item.size_bytes for item in found if isinstance(item, Damage))
     assert skipped + sum(batch.size_bytes for batch in batches) == len(data)
@@ -169,6 +179,16 @@ def read_segment(data: bytes) -> None:
         if isinstance(item, arrays.Chunk):
             txn_state.decode_batches(item, range(len(item.arrays.position)), LIMITS)
             group_offsets.decode_batches(item, range(len(item.arrays.position)), LIMITS)
+
+
+def regressions(items: list[arrays.Chunk | Damage] | list[Batch | Damage]) -> set[int]:
+    """Byte positions within damage of this reason."""
+    return {
+        position
+        for item in items
+        if isinstance(item, Damage) and item.reason == "offset_regression"
+        for position in range(item.position, item.position + item.size_bytes)
+    }
 
 
 def read_batch(data: bytes) -> None:
