@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from pipeline.spark.entry import Place, Row, detail_batch, entry_batch, header_batch
 from pipeline.spark.extent import Extent
-from pipeline.spark.read_records import commit_rows, txn_rows
+from pipeline.spark.read_records import commit_rows
 from pipeline.spark.read_sidecar import sidecar_rows
+from pipeline.spark.read_txn import txn_rows
 from pipeline.spark.tasks import Task
 from pipeline.wire.arrays import Chunk
 from pipeline.wire.batch import Damage
@@ -108,16 +109,15 @@ def _chunk_rows(
         return [header_batch(place, arrays)], []
     found = []
     if topic == TXN_TOPIC:
-        rows, undecodable = txn_rows(chunk)
-        if rows:
-            found.append(entry_batch(place, "txn_state", rows))
+        groups, undecodable = txn_rows(chunk)
+        found += [entry_batch(place, "txn_state", rows) for rows in groups]
         wanted = np.flatnonzero(arrays.is_control)
     else:
-        rows, groups, undecodable = commit_rows(chunk)
-        if rows:
-            found.append(entry_batch(place, "offset_commit", rows))
-        if groups:
-            found.append(detail_batch(place, "group_metadata", groups))
+        commits, group_rows, undecodable = commit_rows(chunk)
+        if commits:
+            found.append(entry_batch(place, "offset_commit", commits))
+        if group_rows:
+            found.append(detail_batch(place, "group_metadata", group_rows))
         wanted = np.flatnonzero((arrays.producer_id >= 0) | arrays.is_control)
     if len(wanted):
         found.append(header_batch(place, arrays, wanted))

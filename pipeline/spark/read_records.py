@@ -1,4 +1,4 @@
-"""Records of the internal topics as columns of `bronze.ENTRY`."""
+"""Records of `__consumer_offsets` as columns of `bronze.ENTRY`, and what both topics share."""
 
 from __future__ import annotations
 
@@ -8,56 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.wire import group_offsets, txn_state
-from pipeline.wire.arrays import Chunk
+from pipeline.wire import group_offsets
+from pipeline.wire.arrays import Array, Chunk
 from pipeline.wire.batch import Damage
 from pipeline.wire.group_offsets import OffsetCommit, UnknownGroupRecord
 
 Columns = dict[str, Any]
 Failures = Sequence[tuple[int, int | None, str, str]]
-PARTITION_SEPARATOR, LIST_SEPARATOR = "\x00", "\x01"
-
-
-def txn_rows(chunk: Chunk) -> tuple[Columns, list[Damage]]:
-    """Rows of kind txn_state from one chunk, and the batches whose records could not be decoded."""
-    found = txn_state.decode_batches(chunk, _data_batches(chunk))
-    damages = _damages(chunk, found.failures)
-    if not found.entries:
-        return {}, damages
-    names: dict[tuple[tuple[str, int], ...], str] = {}
-    listed = []
-    for entry in found.entries:
-        text = names.get(entry.partitions)
-        if text is None:
-            text = names[entry.partitions] = LIST_SEPARATOR.join(
-                f"{topic}{PARTITION_SEPARATOR}{number}" for topic, number in entry.partitions
-            )
-        listed.append(text)
-    fields = _transposed(found.entries, txn_state.TxnEntry._fields)
-    is_value = [version is not None for version in fields["value_version"]]
-    columns = _place(chunk, found.batch_index, found.offset)
-    columns |= {
-        "producer_id": pa.array(fields["producer_id"], pa.int64()),
-        "producer_epoch": pa.array(fields["producer_epoch"], pa.int32()),
-        "transactional_id": pa.array(fields["transactional_id"], pa.string()),
-        "value_version": pa.array(fields["value_version"], pa.int32()),
-        "txn_timeout_ms": pa.array(fields["txn_timeout_ms"], pa.int32()),
-        "state": _where(fields["state"], is_value, pa.int32()),
-        "partitions": pa.array(listed, pa.string()),
-        "last_update_ms": _where(fields["last_update_ms"], is_value, pa.int64()),
-        "start_ms": _known(fields["start_ms"]),
-        "previous_producer_id": pa.array(fields["previous_producer_id"], pa.int64()),
-        "next_producer_id": pa.array(fields["next_producer_id"], pa.int64()),
-        "client_transaction_version": pa.array(fields["client_transaction_version"], pa.int32()),
-        "next_producer_epoch": pa.array(fields["next_producer_epoch"], pa.int32()),
-    }
-    return columns, damages
 
 
 def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damage]]:
     """Rows of kind offset_commit and group_metadata from one chunk, and what could not be decoded."""
-    found = group_offsets.decode_batches(chunk, _data_batches(chunk))
-    damages = _damages(chunk, found.failures)
+    found = group_offsets.decode_batches(chunk, data_batches(chunk).tolist())
+    damages = damages_of(chunk, found.failures)
     is_commit = [isinstance(entry, OffsetCommit) for entry in found.entries]
     groups = [
         _group_row(chunk, found.batch_index[at], found.offset[at], found.entries[at])
@@ -68,9 +31,9 @@ def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damag
     if not chosen:
         return {}, groups, damages
     index = [found.batch_index[at] for at in chosen]
-    fields = _transposed([found.entries[at] for at in chosen], OffsetCommit._fields)
+    fields = transposed([found.entries[at] for at in chosen], OffsetCommit._fields)
     is_value = [version is not None for version in fields["value_version"]]
-    columns = _place(chunk, index, [found.offset[at] for at in chosen])
+    columns = place_columns(chunk, index, [found.offset[at] for at in chosen])
     columns |= {
         "is_transactional": chunk.arrays.is_transactional[index],
         "producer_id": chunk.arrays.producer_id[index],
@@ -79,25 +42,36 @@ def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damag
         "group_id": pa.array(fields["group_id"], pa.string()),
         "topic": pa.array(fields["topic"], pa.string()),
         "partition": pa.array(fields["partition"], pa.int32()),
-        "committed_offset": _where(fields["offset"], is_value, pa.int64()),
+        "committed_offset": where(fields["offset"], is_value, pa.int64()),
         "committed_leader_epoch": pa.array(fields["leader_epoch"], pa.int32()),
-        "commit_timestamp_ms": _known(fields["commit_timestamp_ms"]),
+        "commit_timestamp_ms": known(fields["commit_timestamp_ms"]),
     }
     return columns, groups, damages
 
 
-def _transposed(entries: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
+def transposed(
+    entries: Sequence[tuple[Any, ...]], names: tuple[str, ...]
+) -> dict[str, tuple[Any, ...]]:
     """Field name -> its values, of entries of one kind."""
     return dict(zip(names, zip(*entries, strict=True), strict=True))
 
 
-def _data_batches(chunk: Chunk) -> list[int]:
+def data_batches(chunk: Chunk) -> Array:
+    """Indices of the batches that hold records of the coordinator."""
     one = chunk.arrays
-    chosen: list[int] = np.flatnonzero(~one.is_control & (one.magic == 2) & (one.records_count > 0)).tolist()
-    return chosen
+    return np.flatnonzero(~one.is_control & (one.magic == 2) & (one.records_count > 0))
 
 
-def _place(chunk: Chunk, index: list[int], offset: list[int]) -> Columns:
+def place_columns(
+    chunk: Chunk, index: Sequence[int] | Array, offset: Sequence[int] | Array
+) -> Columns:
+    """Columns that say where each record lies.
+
+    Args:
+        chunk: What the records come from.
+        index: Batch of each record.
+        offset: Offset of each record.
+    """
     one = chunk.arrays
     stamp = one.max_timestamp_ms[index]
     return {
@@ -112,17 +86,21 @@ def _place(chunk: Chunk, index: list[int], offset: list[int]) -> Columns:
     }
 
 
-def _where(values: Any, mask: list[bool], kind: pa.DataType) -> pa.Array:
-    return pa.array([value if keep else None for value, keep in zip(values, mask, strict=True)], kind)
+def where(values: Any, mask: list[bool], kind: pa.DataType) -> pa.Array:
+    """Values, null where the mask says so."""
+    return pa.array(
+        [value if keep else None for value, keep in zip(values, mask, strict=True)], kind
+    )
 
 
-def _known(values: Any) -> pa.Array:
+def known(values: Any) -> pa.Array:
     """Times; -1 is null."""
     array = np.asarray(values, np.int64)
     return pa.array(array, mask=array < 0)
 
 
-def _damages(chunk: Chunk, failures: Failures) -> list[Damage]:
+def damages_of(chunk: Chunk, failures: Failures) -> list[Damage]:
+    """Batches of which a record could not be decoded."""
     one = chunk.arrays
     return [
         Damage(int(one.position[index]), int(one.size_bytes[index]), reason, detail, None)
@@ -130,9 +108,7 @@ def _damages(chunk: Chunk, failures: Failures) -> list[Damage]:
     ]
 
 
-def _group_row(
-    chunk: Chunk, index: int, offset: int, entry: group_offsets.Entry
-) -> dict[str, Any]:
+def _group_row(chunk: Chunk, index: int, offset: int, entry: group_offsets.Entry) -> dict[str, Any]:
     stamp = int(chunk.arrays.max_timestamp_ms[index])
     row: dict[str, Any] = {
         "position": int(chunk.arrays.position[index]),

@@ -36,7 +36,7 @@ _TAGS_CLIENT_VERSION = len(_ONLY_CLIENT_VERSION) + _INT16.itemsize
 _TAGS_NONE = 1
 _PROBE = struct.Struct(">hqhib")
 _PROBE_TIMES = (0x1122334455667788, 0x2233445566778811)
-_SMALLEST = 24  # bytes behind the header of a batch with a key and a tombstone, generously
+_SMALLEST = 16  # bytes behind the header of a batch whose record has a key
 _MAX_BYTE = 0x7F
 Bytes = NDArray[np.uint8]
 
