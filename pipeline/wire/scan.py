@@ -20,7 +20,7 @@ from pipeline.wire.batch import (
     Damage,
 )
 from pipeline.wire.crc_chain import Verifier
-from pipeline.wire.examine import MAX_OFFSET, ReadAt
+from pipeline.wire.examine import MAX_OFFSET, ReadAt, examine
 from pipeline.wire.header import (
     HEADER,
     HEADER_DTYPE,
@@ -179,6 +179,17 @@ class _Scanner:
             position += LOG_OVERHEAD + length
         return found
 
+    def _witnesses(self, position: int) -> list[int]:
+        """Base offsets of the next two batches, as far as they are right."""
+        found: list[int] = []
+        while len(found) < 2 and position < self._walker.window.size:
+            batch = examine(self._walker.window, position, self._limits)
+            if not isinstance(batch, Batch):
+                break
+            found.append(batch.base_offset)
+            position += batch.size_bytes
+        return found
+
     def _careful(self) -> Iterator[Chunk | Damage]:
         """Go on batch by batch for a share of a chunk."""
         origin = self.position
@@ -197,7 +208,7 @@ class _Scanner:
         self.position = max(self._walker.position, origin + 1)
         self.end = min(self.end, self._walker.window.size)
         kept, regressed = split_regressions(
-            batches, self.last_offset, self._upcoming(self.position)
+            batches, self.last_offset, self._witnesses(self.position)
         )
         if kept:
             self.last_offset = kept[-1].last_offset
