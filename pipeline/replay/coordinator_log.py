@@ -73,9 +73,10 @@ def replay_id(
             state, record, frontier_offset=frontier_offset, is_complete=is_complete
         )
         steps.append(fact)
-        if record.state is not None:
+        is_taken = state.last is record
+        if is_taken and record.state is not None:
             producers[record.producer_id] = None
-            version = max(fact.transaction_version, 0)
+            version = fact.transaction_version
         if last_done is not None:
             transactions.append(_fenced(last_done, record, before))
             last_done = None

@@ -1,0 +1,179 @@
+"""Judgements of promises and of markers without one: accusations beside innocent twins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.replay.coverage import (
+    ALWAYS,
+    NO_COORDINATOR,
+    NOT_COPIED,
+    Tolerances,
+    alive_ms,
+)
+from pipeline.replay.ownership import (
+    ALIGNMENTS,
+    is_evidence,
+    judge_unaligned,
+    promise_status,
+)
+from tests.unit.replay.facts import (
+    ABORT,
+    COMMIT,
+    COMPLETE,
+    COORDINATOR,
+    LATE_MS,
+    NOW,
+    PATIENCE_MS,
+    PREPARED,
+    PROMISE,
+    READ,
+    STOPPED,
+    TOLERANCES,
+    alive,
+)
+from tests.unit.replay.histories import (
+    COMPLETE_ABORT,
+    PREPARE_ABORT,
+)
+
+BEFORE = NOW - 60_000
+STATUSES = {
+    "present": (COMPLETE._replace(has_marker=True), {}, "present"),
+    "ongoing": (PROMISE, {}, "ongoing"),
+    "not copied": (COMPLETE, {"partition": NOT_COPIED}, "not_copied"),
+    "missing": (COMPLETE, {}, "missing"),
+    "missing in files of one instant": (COMPLETE, {"partition": STOPPED}, "missing"),
+    "partition read not far enough": (
+        COMPLETE, {"partition": READ._replace(read_until_ms=NOW + 100 + PATIENCE_MS - 1)},
+        "in_flight",
+    ),
+    "partition read just far enough": (
+        COMPLETE, {"partition": READ._replace(read_until_ms=NOW + 100 + PATIENCE_MS)}, "missing",
+    ),
+    "copy began long after": (
+        COMPLETE, {"partition": READ._replace(read_until_ms=NOW),
+                   "tolerances": Tolerances(copy_started_ms=NOW + 100 + PATIENCE_MS)}, "missing",
+    ),
+    "nothing shows that the partition was there": (
+        COMPLETE, {"history_from_ms": NOW - 1_000}, "context",
+    ),
+    "something shows that it was there": (COMPLETE, {"history_from_ms": NOW - 1_001}, "missing"),
+    "open data show that it was there": (
+        COMPLETE, {"history_from_ms": ALWAYS, "has_open_run": True}, "missing",
+    ),
+    "no time of its start": (COMPLETE._replace(added_ms=None, prepare_ms=None), {}, "context"),
+    "prepare stuck": (
+        PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS + 1)}, "prepare_stuck",
+    ),
+    "prepared just now": (PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS)}, "in_flight"),
+    "abort prepared, stuck": (
+        PREPARED._replace(state=PREPARE_ABORT, outcome=ABORT), {"coordinator": alive(NOW + LATE_MS)},
+        "prepare_stuck",
+    ),
+    "prepared, and no time of the coordinator": (
+        PREPARED, {"coordinator": COORDINATOR._replace(newest_ms={})}, "in_flight",
+    ),
+    "abort complete, missing": (
+        COMPLETE._replace(state=COMPLETE_ABORT, outcome=ABORT), {}, "missing",
+    ),
+    "complete, at a time that nobody wrote": (COMPLETE._replace(complete_ms=None), {}, "in_flight"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_promises(name: str) -> None:
+    promise, facts, wanted = STATUSES[name]
+    plain: dict[str, Any] = {
+        "partition": READ, "coordinator": COORDINATOR, "history_from_ms": BEFORE,
+        "has_open_run": False, "tolerances": TOLERANCES,
+    }  # fmt: skip
+    assert promise_status(promise, **(plain | facts))[0] == wanted
+
+
+@pytest.mark.xfail(strict=True, reason="the time of the stop counts as time that it was alive")
+def test_a_stopped_cluster_waits_for_nobody() -> None:
+    """Prepare*, a stop of an hour, and a coordinator that has just come back."""
+    back = COORDINATOR._replace(newest_ms={0: NOW + 60, 2: NOW + 3_600_000})
+    status, _ = promise_status(
+        PREPARED, partition=READ, coordinator=back, history_from_ms=BEFORE, has_open_run=False,
+        tolerances=TOLERANCES,
+    )  # fmt: skip
+    assert status == "in_flight"
+
+
+TAKEN = COMPLETE._replace(has_marker=True)
+LATER = COMPLETE._replace(added_ms=NOW - 500, prepare_ms=NOW + 2_000, complete_ms=NOW + 2_010)
+UNALIGNED = {
+    "aborted by hand": ((NOW, ABORT, 0), {}, "manual_abort"),
+    "commit of nothing": ((NOW, COMMIT, 0), {}, "unexpected"),
+    "not readable": ((NOW, None, 0), {}, "unreadable"),
+    "of a type that does not exist": ((NOW, 7, 0), {}, "unreadable"),
+    "without a time": ((None, COMMIT, 0), {}, "unreadable"),
+    "below history": ((NOW, COMMIT, 0), {"is_below_history": True}, "context"),
+    "coordinator not copied": ((NOW, COMMIT, 0), {"coordinator": NO_COORDINATOR}, "not_copied"),
+    "later than the coordinator's file": (
+        (NOW, COMMIT, 0), {"coordinator": COORDINATOR._replace(read_until_ms=NOW + 1_000)}, "in_flight",
+    ),
+    "just inside the coordinator's file": (
+        (NOW, COMMIT, 0), {"coordinator": COORDINATOR._replace(read_until_ms=NOW + 1_001)}, "unexpected",
+    ),
+    "earlier than the coordinator's history": (
+        (NOW, COMMIT, 0), {"coordinator": COORDINATOR._replace(frontier_ms=NOW - 999)}, "context",
+    ),
+    "just inside the coordinator's history": (
+        (NOW, COMMIT, 0), {"coordinator": COORDINATOR._replace(frontier_ms=NOW - 1_001)}, "unexpected",
+    ),
+    "abort inside a transaction that was committed": ((NOW, ABORT, 0), {"promises": [LATER]}, "torn"),
+    "commit inside a transaction that was aborted": (
+        (NOW, COMMIT, 0), {"promises": [LATER._replace(outcome=ABORT)]}, "torn",
+    ),
+    "abort inside a transaction that was aborted": (
+        (NOW, ABORT, 0), {"promises": [LATER._replace(outcome=ABORT)]}, "manual_abort",
+    ),
+    "commit long before it was decided": ((NOW, COMMIT, 0), {"promises": [LATER]}, "unexpected"),
+    "abort inside one that is still running": (
+        (NOW, ABORT, 0), {"promises": [PROMISE]}, "manual_abort",
+    ),
+    "abort of another epoch inside it": ((NOW, ABORT, 5), {"promises": [LATER]}, "manual_abort"),
+    "commit after it was declared complete": (
+        (NOW + 5_000, COMMIT, 0), {"promises": [COMPLETE]}, "early_completion",
+    ),
+    "a second commit after it was declared complete": (
+        (NOW + 5_000, COMMIT, 0), {"promises": [TAKEN]}, "unexpected",
+    ),
+    "commit of another epoch after it": (
+        (NOW + 5_000, COMMIT, 1), {"promises": [COMPLETE]}, "unexpected",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNALIGNED)
+def test_markers_without_a_transaction(name: str) -> None:
+    marker, facts, wanted = UNALIGNED[name]
+    plain: dict[str, Any] = {
+        "promises": [], "coordinator": COORDINATOR, "is_below_history": False,
+        "tolerances": TOLERANCES,
+    }  # fmt: skip
+    assert judge_unaligned(*marker, **(plain | facts)) == wanted
+    assert wanted in ALIGNMENTS
+
+
+@pytest.mark.parametrize(
+    ("at", "read", "wanted"),
+    [
+        (0, True, True),
+        (0, False, False),
+        (LATE_MS - 1_000, True, False),
+        (LATE_MS - 1_001, True, True),
+    ],
+)
+def test_evidence_needs_the_file_that_would_hold_it(at: int, read: bool, wanted: bool) -> None:
+    assert is_evidence(NOW + at, COORDINATOR._replace(is_read=read), TOLERANCES) is wanted
+
+
+def test_a_coordinator_is_alive_until_its_epochs_newest_record() -> None:
+    known = COORDINATOR._replace(newest_ms={0: 5, 2: 9})
+    assert [alive_ms(known, epoch) for epoch in (0, 2, 1, None)] == [5, 9, None, None]
