@@ -1,7 +1,7 @@
 """The Delta tables under the output root; the only module that knows Delta.
 
-A table is partitioned by `run_id` and replaced by run, so a run that is killed and started again with the same id ends in
-the same tables.
+A table is partitioned by `run_id` and replaced by run, so a run that is killed and started again with the same id ends
+in the same tables.
 """
 
 from __future__ import annotations
