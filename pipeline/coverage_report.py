@@ -70,6 +70,9 @@ def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:
     reasons = []
     if not run.facts:
         reasons.append("no Kafka log files were found")
+    elif not any(one["batch_count"] for one in run.ingested.segments):
+        if any(one["size_bytes"] for one in run.ingested.segments):
+            reasons.append("no batch could be read from any file")
     for absent in covered.absent_partitions(run.plan):
         if absent.topic != OFFSETS_TOPIC or _is_listed(run, absent):
             reasons.append(

@@ -1,15 +1,20 @@
 """Materialisation of committed offsets, replayed from one partition of `__consumer_offsets`.
 
-The log's truth: a plain commit counts at once; a transactional one waits for its producer's marker, and then counts only
-when no more recent record has been materialised for the same key. The broker's memory may differ (KAFKA-17507); a
-reload makes it equal to this.
+The log's truth: a plain commit counts at once; a transactional one waits for its producer's marker, and then counts
+only when no more recent record has been materialised for the same key. A tombstone deletes what is materialised and
+what is pending of its key, as both coordinators do while they run (the old one, loading again, keeps the latter).
+The broker's memory may differ otherwise (KAFKA-17507); a reload makes it equal to this.
 
-Source: `OffsetMetadataManager.replay`, `GroupMetadataManager.doLoadGroupsAndOffsets`.
+Source: `OffsetMetadataManager.replay` and `replayEndTransactionMarker`, `GroupMetadataManager.doLoadGroupsAndOffsets`,
+`GroupMetadata.removeOffsets`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from pipeline.wire.batch import CONTROL_ABORT as ABORT
+from pipeline.wire.batch import CONTROL_COMMIT as COMMIT
 
 Key = tuple[str, str, int]
 
@@ -41,7 +46,20 @@ class MarkerRecord(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What became of a commit record; `schemas.silver.COMMITTED_OFFSET` says what each field means."""
+    """What became of a commit record.
+
+    Attributes:
+        record: the record.
+        outcome: `materialised`; `deleted` (a tombstone, or pending when a tombstone of its key came); `superseded` (a
+            later commit of the same transaction, or a more recent materialised record, took its place); `aborted`;
+            `undecided` (the marker is unreadable); `pending` (no marker).
+        marker_offset: offset of the marker that decided it.
+        previous: what was materialised for its key when it was decided, or when the log ended.
+        race_ms: for the first transactional batch of a producer behind its marker, if one leader stamped both:
+            time of the batch minus time of the last marker before it. May be negative when that clock went back.
+        is_before_marker: of the same batches: it was requested before the *first* marker behind the producer's
+            previous transactional batch (a coordinator that takes over sends markers again).
+    """
 
     record: CommitRecord
     outcome: str
@@ -51,71 +69,104 @@ class Committed(NamedTuple):
     is_before_marker: bool
 
 
+class _Gap(NamedTuple):
+    """The markers since a producer's last transactional commit, and the first batch behind them."""
+
+    first: MarkerRecord
+    last: MarkerRecord
+    batch_ms: int | None
+
+
+_Pending = tuple[CommitRecord, int | None, bool]
+_NO_RACE = (None, False)
+
+
 class OffsetsReplay:
     """Replay of one partition in offset order.
 
     State: what is materialised by key, what is pending by producer id (the epoch is ignored, as in Kafka), and each
-    producer's last marker.
+    producer's markers since its last transactional commit.
     """
 
     def __init__(self) -> None:
         self.materialised: dict[Key, CommitRecord] = {}
-        self.pending: dict[int, dict[Key, tuple[CommitRecord, int | None, bool]]] = {}
-        self.markers: dict[int, MarkerRecord] = {}
-        self.first_behind: dict[int, int] = {}
+        self.pending: dict[int, dict[Key, _Pending]] = {}
+        self._gaps: dict[int, _Gap] = {}
 
     def commit(self, record: CommitRecord) -> list[Committed]:
         """Takes a commit or tombstone; returns what is decided by it."""
         key = (record.group_id, record.topic, record.partition)
+        if record.committed_offset is None:
+            return self._delete(key, record)
         if record.is_transactional:
-            race = self._race(record)
             held = self.pending.setdefault(record.producer_id, {})
             before = held.get(key)
-            held[key] = (record, *race)
-            return [Committed(before[0], "superseded", None, None, *before[1:])] if before else []
+            held[key] = (record, *self._race(record))
+            if before is None:
+                return []
+            return [Committed(before[0], "superseded", None, None, before[1], before[2])]
         previous = self.materialised.get(key)
-        if record.committed_offset is None:
-            self.materialised.pop(key, None)
-            return [Committed(record, "deleted", None, previous, None, False)]
         self.materialised[key] = record
         return [Committed(record, "materialised", None, previous, None, False)]
 
+    def _delete(self, key: Key, tombstone: CommitRecord) -> list[Committed]:
+        decided = [
+            Committed(tombstone, "deleted", None, self.materialised.pop(key, None), None, False)
+        ]
+        for held in self.pending.values():
+            dropped = held.pop(key, None)
+            if dropped is not None:
+                decided.append(Committed(dropped[0], "deleted", None, None, dropped[1], dropped[2]))
+        return decided
+
     def _race(self, record: CommitRecord) -> tuple[int | None, bool]:
-        """Time since the producer's last marker, for the first batch behind it under the same leader epoch."""
-        marker = self.markers.get(record.producer_id)
-        if marker is None or marker.ms is None or marker.leader_epoch != record.leader_epoch:
-            return None, False
-        if record.append_ms is None:
-            return None, False
-        first_ms = self.first_behind.setdefault(record.producer_id, record.append_ms)
-        if record.append_ms != first_ms:
-            return None, False
-        is_before = record.commit_timestamp_ms is not None and record.commit_timestamp_ms < marker.ms
-        return record.append_ms - marker.ms, is_before
+        """`race_ms` and `is_before_marker` of a transactional commit."""
+        gap = self._gaps.get(record.producer_id)
+        if gap is None:
+            return _NO_RACE
+        append_ms = record.append_ms
+        if gap.batch_ms is None and append_ms is not None:
+            gap = self._gaps[record.producer_id] = gap._replace(batch_ms=append_ms)
+        first, last = gap.first, gap.last
+        if append_ms is None or append_ms != gap.batch_ms or last.ms is None:
+            return _NO_RACE
+        if last.leader_epoch != record.leader_epoch:
+            return _NO_RACE
+        is_comparable = first.leader_epoch == record.leader_epoch and first.ms is not None
+        commit_ms = record.commit_timestamp_ms
+        is_before = (
+            is_comparable
+            and commit_ms is not None
+            and first.ms is not None
+            and commit_ms < first.ms
+        )
+        return append_ms - last.ms, is_before
 
     def marker(self, marker: MarkerRecord) -> list[Committed]:
-        """Takes a marker; returns what it decides. One that cannot be read decides nothing."""
-        self.markers[marker.producer_id] = marker
-        self.first_behind.pop(marker.producer_id, None)
+        """Takes a marker; returns what it decides. One that cannot be read leaves the outcome open."""
+        gap = self._gaps.get(marker.producer_id)
+        is_new = gap is None or gap.batch_ms is not None
+        self._gaps[marker.producer_id] = _Gap(
+            marker if is_new or gap is None else gap.first, marker, None
+        )
         held = self.pending.pop(marker.producer_id, None)
         if not held:
             return []
+        if marker.type != COMMIT:
+            outcome = "aborted" if marker.type == ABORT else "undecided"
+            return [
+                Committed(kept[0], outcome, marker.offset, None, kept[1], kept[2])
+                for kept in held.values()
+            ]
         decided = []
         for key, (record, race_ms, is_before) in held.items():
-            if marker.type != 1:
-                outcome = "aborted" if marker.type == 0 else "undecided"
-                decided.append(Committed(record, outcome, marker.offset, None, race_ms, is_before))
-                continue
             previous = self.materialised.get(key)
+            outcome = "materialised"
             if previous is not None and previous.record_offset > record.record_offset:
-                decided.append(Committed(record, "superseded", marker.offset, previous, race_ms, is_before))
-                continue
-            if record.committed_offset is None:
-                self.materialised.pop(key, None)
-                decided.append(Committed(record, "deleted", marker.offset, previous, race_ms, is_before))
-                continue
-            self.materialised[key] = record
-            decided.append(Committed(record, "materialised", marker.offset, previous, race_ms, is_before))
+                outcome = "superseded"
+            else:
+                self.materialised[key] = record
+            decided.append(Committed(record, outcome, marker.offset, previous, race_ms, is_before))
         return decided
 
     def end(self) -> list[Committed]:

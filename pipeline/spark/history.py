@@ -83,14 +83,16 @@ def event_kind() -> Column:
     above_epoch = F.col("producer_epoch") > F.col("reached.producer_epoch")
     is_back = F.col("first_sequence") <= F.col("reached.last_sequence")
     is_gap = F.col("first_sequence") > F.col("reached.last_sequence") + 1
+    # A hole between the two batches (damage, cleaning) may hold what seems to be missing.
+    is_whole = F.col("previous.last_offset") >= F.col("history_start_offset")
     return (
         F.when(~is_known, F.lit(None))
         .when(~F.col("is_control") & below_epoch, F.lit("epoch_regressed"))
         .when(~is_sequenced, F.lit(None))
         .when(F.col("reached").isNull(), F.when(F.col("seq_first") > 0, F.lit("first")))
         .when(same_epoch & is_back, F.lit("back"))
-        .when(same_epoch & is_gap, F.lit("gap"))
-        .when(above_epoch & (F.col("seq_first") > 0), F.lit("bump_not_zero"))
+        .when(same_epoch & is_gap & is_whole, F.lit("gap"))
+        .when(above_epoch & (F.col("seq_first") > 0) & is_whole, F.lit("bump_not_zero"))
     )
 
 
