@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.replay import history
-from pipeline.replay.offsets import Committed, CommitRecord, MarkerRecord, OffsetsReplay
+from pipeline.replay.offsets import CommitRecord, Committed, MarkerRecord, OffsetsReplay
 from pipeline.wire import checkpoints, group_offsets, log_dir, record, segment
 from pipeline.wire.batch import Batch
 
