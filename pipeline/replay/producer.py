@@ -50,8 +50,9 @@ class Step(NamedTuple):
         event: why it is not the plain next step, else None. `epoch_regressed`: data with an epoch below
             `max_epoch_before`; `first`: first data seen, not at sequence 0; `back`: same epoch as `reached`, at or
             below its sequence; `gap`: same epoch, beyond the next sequence; `bump_not_zero`: higher epoch, not at
-            sequence 0. Always None below the start of complete history; in `__consumer_offsets`, whose base
-            sequence is always 0, only `epoch_regressed`.
+            sequence 0. Always None below the start of complete history; `gap` and `bump_not_zero` also None when
+            `previous` ends below it, because a hole may hold what seems to be missing. In `__consumer_offsets`, whose
+            base sequence is always 0, only `epoch_regressed`.
         refused: error with which a leader would have refused it from its client, or from the coordinator if it is a
             marker or an offset commit, given `broker`; None where it would have been appended. A transaction's
             verification (KIP-890) is not modelled: it depends on the coordinator.
@@ -159,6 +160,9 @@ def step(
     event = None
     if batch.base_offset >= history_start_offset and not batch.is_control:
         event = _event(state, batch, first, is_offsets)
+        is_hidden = state.previous is not None and state.previous.last_offset < history_start_offset
+        if is_hidden and event in ("gap", "bump_not_zero"):
+            event = None
     fact = Step(
         batch.base_offset, state.run_number, state.max_epoch, state.max_coordinator_epoch, state.previous,
         state.reached, first, last, event, refused, completed,

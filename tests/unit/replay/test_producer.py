@@ -85,6 +85,14 @@ def test_history_that_was_cut_gives_no_event_and_no_accomplice() -> None:
     assert kinds(*batches, start=4) == []
 
 
+def test_a_hole_may_hold_what_seems_to_be_missing() -> None:
+    gap = (data(0, 0), data(9, 5), data(10, 8))
+    assert kinds(*gap) == [("gap", 9), ("gap", 10)]
+    assert kinds(*gap, start=9) == [("gap", 10)]
+    bump = (data(0, 0), data(9, 5, epoch=1), data(10, 8, epoch=2))
+    assert kinds(*bump, start=9) == [("bump_not_zero", 10)]
+
+
 def test_sequences_mean_nothing_in_the_offsets_topic() -> None:
     batches = (data(0, 0, epoch=1), data(1, 0, epoch=1), data(2, 0))
     assert kinds(*batches, is_offsets=True) == [("epoch_regressed", 2)]
