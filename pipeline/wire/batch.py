@@ -54,7 +54,7 @@ class Batch(NamedTuple):
         timestamp_type: 0 CreateTime, 1 LogAppendTime.
         is_transactional: bit 4.
         is_control: bit 5.
-        delete_horizon_ms: set by the cleaner, stored in place of the base timestamp.
+        delete_horizon_ms: set by the cleaner, stored in place of the base timestamp; -1 is None.
         base_timestamp_ms: as stored (equals delete_horizon_ms when that is set).
         max_timestamp_ms: as stored, -1 when none.
         producer_id: -1 when none.
@@ -63,7 +63,7 @@ class Batch(NamedTuple):
         last_sequence: base_sequence plus the last offset delta, wrapped as Kafka wraps; -1 if none.
         records_count: 0 in a batch that compaction emptied.
         control_type: 0 ABORT, 1 COMMIT, others as read; None when there is no control record.
-        coordinator_epoch: of an ABORT or COMMIT marker, else None.
+        coordinator_epoch: of an ABORT or COMMIT marker, else None; -1 is None.
     """
 
     position: int

@@ -150,6 +150,8 @@ def decode(data: bytes, position: int, limits: Limits) -> Batch | Flaw:
             control_type, coordinator_epoch = control_marker(data, limits)
         except WireError as problem:
             return Flaw(problem.reason, f"control batch: {problem}", size, True)
+        if coordinator_epoch == -1:
+            coordinator_epoch = None
     sequence = header.base_sequence
     has_horizon = bool(attributes & DELETE_HORIZON_MASK)
     return Batch(
@@ -165,7 +167,7 @@ def decode(data: bytes, position: int, limits: Limits) -> Batch | Flaw:
         (attributes & TIMESTAMP_TYPE_MASK) >> 3,
         bool(attributes & TRANSACTIONAL_MASK),
         is_control,
-        header.base_timestamp_ms if has_horizon else None,
+        header.base_timestamp_ms if has_horizon and header.base_timestamp_ms != -1 else None,
         header.base_timestamp_ms,
         header.max_timestamp_ms,
         header.producer_id,

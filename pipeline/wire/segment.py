@@ -120,7 +120,7 @@ class Walker:
             own = is_plausible(window, position, -1)
             hint = is_plausible(window, following, last_offset if own is None else own)
             delta = self._offset_delta(position)
-            if hint is not None and (own is None or hint == own + delta + 1):
+            if hint is not None and own is not None and hint == own + delta + 1:
                 return Damage(position, flaw.size_bytes, flaw.reason, flaw.detail, hint)
             found = self._search(position + 1, following if hint is not None else window.size)
             if found is None and hint is not None:
