@@ -64,8 +64,10 @@ class Transactions:
 
 @dataclass
 class PartitionEvents:
-    """One row a batch of one data partition, in log order; sequence and outcome are -1 where the
-    kind has none; `transaction` is the row in `Transactions`."""
+    """One row a batch of one data partition, in log order.
+
+    Sequence and outcome are -1 where the kind has none; `transaction` is the row in `Transactions`.
+    """
 
     kind: Ints
     transaction: Ints

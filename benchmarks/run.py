@@ -37,8 +37,8 @@ def scan(files: list[Path]) -> dict[str, float]:
         with file.open("rb") as source:
 
             def read_at(position: int, length: int) -> bytes:
-                source.seek(position)  # noqa: B023 - used only inside this turn of the loop
-                return source.read(length)  # noqa: B023 - as above
+                source.seek(position)
+                return source.read(length)
 
             for item in scan_file(read_at, file.stat().st_size, limits=Limits()):
                 if isinstance(item, Chunk):

@@ -46,7 +46,9 @@ class AuditResult:
     output_dir: str
 
 
-def run(spark: SparkSession, config: Config, progress: Progress = lambda stage: None) -> AuditResult:
+def run(
+    spark: SparkSession, config: Config, progress: Progress = lambda stage: None
+) -> AuditResult:
     """Audits the input and writes all tables and files.
 
     Raises:
@@ -120,10 +122,14 @@ def _forget(spark: SparkSession, one: Run) -> None:
 def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
     """A job that stops before the detectors: it judged nothing, and says so."""
     reason = f"only {one.config.stage} was asked for: no detector ran"
-    attempted: dict[str, str | None] = {detector.CODE: f"not attempted: {reason}" for detector in DETECTORS}
+    attempted: dict[str, str | None] = {
+        detector.CODE: f"not attempted: {reason}" for detector in DETECTORS
+    }
     result = _judge(one, [], attempted, [], laps, started)
     summary = {
-        **result.summary, "verdict": Verdict.UNKNOWN.value, "exit_code": 0,
+        **result.summary,
+        "verdict": Verdict.UNKNOWN.value,
+        "exit_code": 0,
         "could_not_judge": [reason, *result.summary["could_not_judge"]],
     }
     write_json(Path(result.output_dir) / "summary.json", summary)
@@ -158,7 +164,9 @@ def _run_id(planned: Plan, config: Config) -> str:
     return f"{moment:%Y%m%dT%H%M%SZ}-{digest}"
 
 
-def _previous(spark: SparkSession, output: str, earlier: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _previous(
+    spark: SparkSession, output: str, earlier: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Findings of the newest other completed run that are not over."""
     if not earlier or not tables.exists(gold.FINDING, output):
         return []
@@ -179,7 +187,10 @@ def _write_findings(spark: SparkSession, current: list[dict[str, Any]], one: Run
 def _plain(finding: dict[str, Any], name: str) -> Any:
     if name != "evidence":
         return finding[name]
-    return [(one["broker"], one["file"], one["position"], one["offset"], one["what"]) for one in finding["evidence"]]
+    return [
+        (one["broker"], one["file"], one["position"], one["offset"], one["what"])
+        for one in finding["evidence"]
+    ]
 
 
 def _judge(
@@ -233,8 +244,14 @@ def _finish(
     write_findings(directory / "findings.jsonl", visible)
     sequence = earlier[-1]["sequence"] + 1 if earlier else 1
     row = (
-        one.run_id, sequence, one.plan.cluster_id or UNKNOWN_CLUSTER, result.verdict.value, result.exit_code,
-        coverage.as_of_ms(one), True, json.dumps(result.summary, sort_keys=True),
+        one.run_id,
+        sequence,
+        one.plan.cluster_id or UNKNOWN_CLUSTER,
+        result.verdict.value,
+        result.exit_code,
+        coverage.as_of_ms(one),
+        True,
+        json.dumps(result.summary, sort_keys=True),
     )
     frame = tables.local(spark, [row], gold.RUN.ddl())
     tables.replace(frame, gold.RUN, one.output, one.run_id, also=one.expired)

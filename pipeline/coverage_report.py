@@ -40,7 +40,9 @@ def attempted(run: Run) -> dict[str, str | None]:
         missing = [_NEEDS[need] for need in detector.NEEDS if not has[need]]
         result[detector.CODE] = f"not attempted: needs {' and '.join(missing)}" if missing else None
     if is_fixed_version(run.config.kafka_version) and result["offset_race"] is None:
-        result["offset_race"] = f"not attempted: Kafka {run.config.kafka_version} has the fix of KAFKA-17507"
+        result["offset_race"] = (
+            f"not attempted: Kafka {run.config.kafka_version} has the fix of KAFKA-17507"
+        )
     return result
 
 
@@ -70,9 +72,10 @@ def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:
     reasons = []
     if not run.facts:
         reasons.append("no Kafka log files were found")
-    elif not any(one["batch_count"] for one in run.ingested.segments):
-        if any(one["size_bytes"] for one in run.ingested.segments):
-            reasons.append("no batch could be read from any file")
+    elif not any(one["batch_count"] for one in run.ingested.segments) and any(
+        one["size_bytes"] for one in run.ingested.segments
+    ):
+        reasons.append("no batch could be read from any file")
     for absent in covered.absent_partitions(run.plan):
         if absent.topic != OFFSETS_TOPIC or _is_listed(run, absent):
             reasons.append(
@@ -100,7 +103,9 @@ def _is_listed(run: Run, absent: covered.Absent) -> bool:
     listed = run.silver(silver.TRANSACTION).filter(
         F.exists(
             "partitions",
-            lambda one: F.concat(one["topic"], F.lit("\x00"), one["partition"].cast("string")) == name,
+            lambda one: (
+                F.concat(one["topic"], F.lit("\x00"), one["partition"].cast("string")) == name
+            ),
         )
     )
     return not listed.isEmpty()
@@ -126,7 +131,9 @@ def as_of_ms(run: Run) -> int | None:
     """Newest broker-stamped time in any log, or what the user gave."""
     if run.config.as_of_ms is not None:
         return run.config.as_of_ms
-    return max((one.read_until_ms for one in run.facts if one.read_until_ms is not None), default=None)
+    return max(
+        (one.read_until_ms for one in run.facts if one.read_until_ms is not None), default=None
+    )
 
 
 def coverage(run: Run) -> dict[str, Any]:
@@ -143,7 +150,9 @@ def coverage(run: Run) -> dict[str, Any]:
         "batches": sum(one["batch_count"] for one in segments),
         "records": sum(one["record_count"] for one in segments),
         "markers": sum(one["marker_count"] for one in segments),
-        "first_broker_ms": min((one.first_broker_ms for one in run.facts if one.first_broker_ms), default=None),
+        "first_broker_ms": min(
+            (one.first_broker_ms for one in run.facts if one.first_broker_ms), default=None
+        ),
         "last_broker_ms": as_of_ms(run),
         "is_one_instant": all(one.is_one_instant for one in run.facts) if run.facts else False,
         "coordinator_partitions": {

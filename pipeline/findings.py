@@ -25,13 +25,33 @@ from schemas import bronze, gold
 Finding = dict[str, Any]
 INPUT_THREADS = 4
 _ID_FIELDS = (
-    "code", "class", "topic", "partition", "producer_id", "first_offset", "transactional_id", "group_id",
+    "code",
+    "class",
+    "topic",
+    "partition",
+    "producer_id",
+    "first_offset",
+    "transactional_id",
+    "group_id",
 )
 _ID_FIELDS_BY_CODE = {
-    "hanging_transaction": ("code", "topic", "partition", "producer_id", "first_offset", "group_id"),
+    "hanging_transaction": (
+        "code",
+        "topic",
+        "partition",
+        "producer_id",
+        "first_offset",
+        "group_id",
+    ),
 }
 _TEXTS = (
-    "topic", "transactional_id", "group_id", "title", "explanation", "advice", "refuted_by",
+    "topic",
+    "transactional_id",
+    "group_id",
+    "title",
+    "explanation",
+    "advice",
+    "refuted_by",
 )
 
 
@@ -107,11 +127,13 @@ def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], li
     )
     if not wanted:
         return {}
-    replicas = [(one.replica_id, one.copy, one.topic, one.partition, one.broker_id) for one in run.facts]
+    replicas = [
+        (one.replica_id, one.copy, one.topic, one.partition, one.broker_id) for one in run.facts
+    ]
     spark = run.spark
     asked = tables.local(spark, wanted, "copy int, topic string, partition int, offset bigint")
-    known = tables.local(spark, 
-        replicas, "replica_id bigint, copy int, topic string, partition int, broker int"
+    known = tables.local(
+        spark, replicas, "replica_id bigint, copy int, topic string, partition int, broker int"
     )
     lookup = asked.join(known, ["copy", "topic", "partition"], how="inner")
     entries = (
@@ -121,10 +143,18 @@ def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], li
     )
     found: dict[tuple[int, str, int, int], list[Finding]] = {}
     files = {one["segment_id"]: one["file"] for one in run.ingested.segments}
-    for row in entries.join(F.broadcast(lookup), ["replica_id", "offset"], how="inner").distinct().collect():
+    for row in (
+        entries.join(F.broadcast(lookup), ["replica_id", "offset"], how="inner")
+        .distinct()
+        .collect()
+    ):
         key = (row["copy"], row["topic"], row["partition"], row["offset"])
         found.setdefault(key, []).append(
-            {"broker": row["broker"], "file": files.get(row["segment_id"]), "position": row["position"]}
+            {
+                "broker": row["broker"],
+                "file": files.get(row["segment_id"]),
+                "position": row["position"],
+            }
         )
     return found
 
@@ -135,10 +165,14 @@ def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]
     evidence: list[Finding] = []
     for place in row["places"]:
         key = (row["copy"], place["topic"], place["partition"], place["offset"])
-        holders: list[Finding] = places.get(key) or [{"broker": None, "file": None, "position": None}]
+        holders: list[Finding] = places.get(key) or [
+            {"broker": None, "file": None, "position": None}
+        ]
         for holder in sorted(holders, key=lambda one: (one["broker"] or 0, one["file"] or "")):
             file = None if holder["file"] is None else sanitise(holder["file"])
-            evidence.append({**holder, "file": file, "offset": place["offset"], "what": place["what"]})
+            evidence.append(
+                {**holder, "file": file, "offset": place["offset"], "what": place["what"]}
+            )
     finding["evidence"] = evidence
     finding["advice"] = finding["advice"] or ""
     for name in _TEXTS:
@@ -198,7 +232,9 @@ def selected(finding: Finding, selection: Selection) -> bool:
         (selection.transactional_id, finding["transactional_id"]),
         (selection.group, finding["group_id"]),
     )
-    if any(glob is not None and not fnmatch.fnmatchcase(value or "", glob) for glob, value in globs):
+    if any(
+        glob is not None and not fnmatch.fnmatchcase(value or "", glob) for glob, value in globs
+    ):
         return False
     if selection.producer_id is not None and finding["producer_id"] != selection.producer_id:
         return False

@@ -16,7 +16,11 @@ FINDING = Table(
     "One finding: one offending batch, marker or record, or one transaction and partition.",
     (
         Column("run_id", "string", "Run that reports it."),
-        Column("finding_id", "string", "SHA-256 of the fault's identity: the same every night, from every replica."),
+        Column(
+            "finding_id",
+            "string",
+            "SHA-256 of the fault's identity: the same every night, from every replica.",
+        ),
         Column("code", "string", "Detector."),
         Column("class", "string", "Class within the detector."),
         Column("severity", "string", "critical, major, minor or info."),
@@ -30,7 +34,12 @@ FINDING = Table(
         Column("group_id", "string", "Consumer group.", True),
         Column("first_offset", "long", "First offset concerned.", True),
         Column("last_offset", "long", "Last offset concerned, inclusive.", True),
-        Column("first_timestamp_ms", "long", "First time concerned, a broker's clock where there is one.", True),
+        Column(
+            "first_timestamp_ms",
+            "long",
+            "First time concerned, a broker's clock where there is one.",
+            True,
+        ),
         Column("last_timestamp_ms", "long", "Last time concerned.", True),
         Column("title", "string", "What is wrong, in one line."),
         Column("explanation", "string", "What happened, in plain words with figures."),

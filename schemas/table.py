@@ -96,7 +96,9 @@ def union(name: str, doc: str, *tables: Table) -> Table:
     Raises:
         ValueError: Two of them declare one name with different types.
     """
-    columns = {"kind": Column("kind", "string", "Name of the logical table that the row belongs to.")}
+    columns = {
+        "kind": Column("kind", "string", "Name of the logical table that the row belongs to.")
+    }
     for table in tables:
         for column in table.columns:
             known = columns.setdefault(column.name, column._replace(nullable=True))

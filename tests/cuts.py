@@ -132,7 +132,7 @@ def _cut_partition(folder: Path, moment: float | None, rng: random.Random) -> No
                 break
     for number, (log, size) in enumerate(zip(logs, sizes, strict=True)):
         left = keep - sum(sizes[:number])
-        if left >= size and keep < sum(sizes) or keep == sum(sizes):
+        if (left >= size and keep < sum(sizes)) or keep == sum(sizes):
             continue
         if left <= 0 and number:
             for file in folder.glob(f"{log.stem}.*"):

@@ -20,8 +20,11 @@ SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 
 
 def snapshot(entries: Iterable[tuple[int, ...]], version: int = 1) -> bytes:
-    """Return a `.snapshot`: per producer (id, epoch, last sequence, last offset, offset delta,
-    timestamp ms, coordinator epoch, first offset of its open transaction or -1)."""
+    """Return a `.snapshot`.
+
+    Per producer: (id, epoch, last sequence, last offset, offset delta, timestamp ms,
+    coordinator epoch, first offset of its open transaction or -1).
+    """
     rows = [SNAPSHOT_ENTRY.pack(*entry) for entry in entries]
     body = struct.pack(">i", len(rows)) + b"".join(rows)
     return struct.pack(">hI", version, google_crc32c.value(body)) + body

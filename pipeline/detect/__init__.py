@@ -33,4 +33,5 @@ DETECTORS: tuple[ModuleType, ...] = (
     damaged_log,
     manual_abort,
 )
-"""In the order of the documentation. Each has CODE, NEEDS (bronze facts), FIXED_IN and `find(*, tables) -> DataFrame`."""
+"""In the order of the documentation. Each has CODE, NEEDS (bronze facts), FIXED_IN and `find(*,
+tables) -> DataFrame`."""

@@ -26,7 +26,9 @@ FIXED_IN = "no defect by itself"
 _TOPIC = "__consumer_offsets"
 
 
-def find(*, committed_offset: DataFrame, partition_txn: DataFrame, last_committed: DataFrame) -> DataFrame:
+def find(
+    *, committed_offset: DataFrame, partition_txn: DataFrame, last_committed: DataFrame
+) -> DataFrame:
     """One finding a record, or a group and partition for `mixed`."""
     return (
         _regressed(committed_offset)
@@ -54,18 +56,38 @@ def _regressed(committed_offset: DataFrame) -> DataFrame:
         last_offset=F.col("record_offset"),
         first_timestamp_ms=F.col("commit_timestamp_ms"),
         last_timestamp_ms=F.col("append_ms"),
-        title=text("{} went back on {}-{}: {} -> {}", F.col("group_id"), F.col("topic"), F.col("partition"),
-                   F.col("previous_committed_offset"), F.col("committed_offset")),
+        title=text(
+            "{} went back on {}-{}: {} -> {}",
+            F.col("group_id"),
+            F.col("topic"),
+            F.col("partition"),
+            F.col("previous_committed_offset"),
+            F.col("committed_offset"),
+        ),
         explanation=text(
             "Group {} had committed {} for {}-{}; the record at offset {} of __consumer_offsets-{} committed {}.",
-            F.col("group_id"), F.col("previous_committed_offset"), F.col("topic"), F.col("partition"),
-            F.col("record_offset"), F.col("offsets_partition"), F.col("committed_offset"),
+            F.col("group_id"),
+            F.col("previous_committed_offset"),
+            F.col("topic"),
+            F.col("partition"),
+            F.col("record_offset"),
+            F.col("offsets_partition"),
+            F.col("committed_offset"),
         ),
-        advice=F.lit("Ask the application whether it meant to go back; what lies between the two was processed twice."),
+        advice=F.lit(
+            "Ask the application whether it meant to go back; what lies between the two was processed twice."
+        ),
         refuted_by=F.lit("a tombstone between the two commits that is not in the copy"),
         evidence=[
-            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("previous_record_offset"), "higher commit"),
-            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "lower commit"),
+            place(
+                F.lit(_TOPIC),
+                F.col("offsets_partition"),
+                F.col("previous_record_offset"),
+                "higher commit",
+            ),
+            place(
+                F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "lower commit"
+            ),
         ],
     )
 
@@ -73,7 +95,11 @@ def _regressed(committed_offset: DataFrame) -> DataFrame:
 def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame:
     pending = committed_offset.filter(F.col("outcome") == "pending")
     runs = partition_txn.filter((F.col("topic") == _TOPIC) & F.col("is_open")).select(
-        "copy", F.col("partition").alias("offsets_partition"), "producer_id", "judgement", "transactional_id"
+        "copy",
+        F.col("partition").alias("offsets_partition"),
+        "producer_id",
+        "judgement",
+        "transactional_id",
     )
     rows = pending.join(F.broadcast(runs), ["copy", "offsets_partition", "producer_id"], how="left")
     is_hanging = F.col("judgement").isin(
@@ -95,16 +121,31 @@ def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame
         last_offset=F.col("record_offset"),
         first_timestamp_ms=F.col("commit_timestamp_ms"),
         last_timestamp_ms=F.col("append_ms"),
-        title=text("{} cannot fetch {}-{}: offset {} is pending", F.col("group_id"), F.col("topic"),
-                   F.col("partition"), F.col("committed_offset")),
-        explanation=text(
-            "Producer {} committed offset {} for group {} inside a transaction that is still open ({}). OffsetFetch with "
-            "requireStable answers UNSTABLE_OFFSET_COMMIT until it ends.",
-            F.col("producer_id"), F.col("committed_offset"), F.col("group_id"), F.col("judgement"),
+        title=text(
+            "{} cannot fetch {}-{}: offset {} is pending",
+            F.col("group_id"),
+            F.col("topic"),
+            F.col("partition"),
+            F.col("committed_offset"),
         ),
-        advice=F.lit("See the hanging_transaction of this producer in __consumer_offsets; an open one ends by itself."),
+        explanation=text(
+            "Producer {} committed offset {} for group {} inside a transaction that is still open "
+            "({}). OffsetFetch with "
+            "requireStable answers UNSTABLE_OFFSET_COMMIT until it ends.",
+            F.col("producer_id"),
+            F.col("committed_offset"),
+            F.col("group_id"),
+            F.col("judgement"),
+        ),
+        advice=F.lit(
+            "See the hanging_transaction of this producer in __consumer_offsets; an open one ends by itself."
+        ),
         refuted_by=F.lit("the marker, in a file that was copied too early"),
-        evidence=[place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "pending commit")],
+        evidence=[
+            place(
+                F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "pending commit"
+            )
+        ],
     )
 
 
@@ -129,12 +170,24 @@ def _mixed(committed_offset: DataFrame) -> DataFrame:
         partition=F.col("partition"),
         group_id=F.col("group_id"),
         first_offset=F.col("record_offset"),
-        title=text("{} commits {}-{} with and without transactions", F.col("group_id"), F.col("topic"), F.col("partition")),
-        explanation=text("Plain and transactional commits took turns {} times, first at offset {}.", F.col("turns"),
-                         F.col("record_offset")),
-        advice=F.lit("One of the two ways should commit a partition; a plain commit overtakes a pending one."),
+        title=text(
+            "{} commits {}-{} with and without transactions",
+            F.col("group_id"),
+            F.col("topic"),
+            F.col("partition"),
+        ),
+        explanation=text(
+            "Plain and transactional commits took turns {} times, first at offset {}.",
+            F.col("turns"),
+            F.col("record_offset"),
+        ),
+        advice=F.lit(
+            "One of the two ways should commit a partition; a plain commit overtakes a pending one."
+        ),
         refuted_by=F.lit("nothing: both kinds of record are in the log"),
-        evidence=[place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "first turn")],
+        evidence=[
+            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "first turn")
+        ],
     )
 
 
@@ -149,13 +202,25 @@ def _beyond_end(last_committed: DataFrame) -> DataFrame:
         partition=F.col("partition"),
         group_id=F.col("group_id"),
         first_offset=F.col("record_offset"),
-        title=text("{} committed {} on {}-{}, which ends at {}", F.col("group_id"), F.col("committed_offset"),
-                   F.col("topic"), F.col("partition"), F.col("log_end_offset")),
-        explanation=text(
-            "The committed offset {} lies past the log end {} of every replica: the log lost its tail or was made again.",
-            F.col("committed_offset"), F.col("log_end_offset"),
+        title=text(
+            "{} committed {} on {}-{}, which ends at {}",
+            F.col("group_id"),
+            F.col("committed_offset"),
+            F.col("topic"),
+            F.col("partition"),
+            F.col("log_end_offset"),
         ),
-        advice=F.lit("Look for an unclean leader election or a deleted topic; reset the group before it reads again."),
+        explanation=text(
+            "The committed offset {} lies past the log end {} of every replica: the log lost its "
+            "tail or was made again.",
+            F.col("committed_offset"),
+            F.col("log_end_offset"),
+        ),
+        advice=F.lit(
+            "Look for an unclean leader election or a deleted topic; reset the group before it reads again."
+        ),
         refuted_by=F.lit("a replica with a later end that is not in the copy"),
-        evidence=[place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")],
+        evidence=[
+            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")
+        ],
     )

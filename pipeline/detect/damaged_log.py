@@ -3,10 +3,12 @@
 Promise: a log holds whole batches whose CRC is right, in offset order (Kafka: `DefaultRecordBatch.ensureValid`,
 `LogValidator`).
 
-Rule: a wrong CRC (`crc`), bytes that are no batch (`unreadable`), a cut last batch (`torn_tail`), a zeroed tail (`zero_tail`), a
+Rule: a wrong CRC (`crc`), bytes that are no batch (`unreadable`), a cut last batch (`torn_tail`),
+a zeroed tail (`zero_tail`), a
 segment whose offsets lie in the one before it (`segment_overlap`).
 
-Normal: a torn or zeroed tail at the end of the newest segment of a copy taken from a running or killed broker; a segment that the
+Normal: a torn or zeroed tail at the end of the newest segment of a copy taken from a running or
+killed broker; a segment that the
 cleaner merged into another while the copy was taken.
 
 Refuted by: another copy of the same file that reads well.
@@ -29,11 +31,14 @@ def find(*, damage: DataFrame) -> DataFrame:
     """One finding a damaged place.
 
     Args:
-        damage: `bronze.unreadable` joined with its replica, with `label` (the class), `is_active` (newest segment of the replica) and
+        damage: `bronze.unreadable` joined with its replica, with `label` (the class), `is_active`
+        (newest segment of the replica) and
             `evidence_file`.
     """
     where = (F.col("topic"), F.col("partition"))
-    is_normal = (F.col("label").isin(*_TAILS) & F.col("is_active")) | (F.col("label") == "segment_overlap")
+    is_normal = (F.col("label").isin(*_TAILS) & F.col("is_active")) | (
+        F.col("label") == "segment_overlap"
+    )
     return findings(
         damage,
         code=CODE,
@@ -47,11 +52,19 @@ def find(*, damage: DataFrame) -> DataFrame:
         title=text("{} in {} at byte {}", F.col("label"), F.col("file"), F.col("position")),
         explanation=text(
             "{} bytes of {} ({}-{}) from byte {} on were not used: {}. Broker {}.",
-            F.col("size_bytes"), F.col("file"), *where, F.col("position"), F.col("explanation"), F.col("broker_id"),
+            F.col("size_bytes"),
+            F.col("file"),
+            *where,
+            F.col("position"),
+            F.col("explanation"),
+            F.col("broker_id"),
         ),
-        advice=F.when(is_normal, F.lit("None: normal for a copy taken while the broker ran.")).otherwise(
+        advice=F.when(
+            is_normal, F.lit("None: normal for a copy taken while the broker ran.")
+        ).otherwise(
             F.lit(
-                "Copy the file again and compare; when it is the same, take the partition from another replica. Verdicts that "
+                "Copy the file again and compare; when it is the same, take the partition from "
+                "another replica. Verdicts that "
                 "need these bytes say so."
             )
         ),

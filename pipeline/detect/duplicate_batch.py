@@ -2,7 +2,8 @@
 
 Promise: with enable.idempotence a record is written exactly once per partition (KIP-98; Kafka: `ProducerStateManager`).
 
-Rule: two batches of one producer id and epoch at different offsets whose sequence ranges are equal (`exact`) or intersect
+Rule: two batches of one producer id and epoch at different offsets whose sequence ranges are equal
+(`exact`) or intersect
 (`overlap`), sequences unwrapped to 64 bits, both at or above the start of complete history.
 
 Normal: sequences that restart after an epoch bump or wrap at 2147483647; `__consumer_offsets`, whose batches always
@@ -41,15 +42,26 @@ def find(*, sequence_event: DataFrame) -> DataFrame:
         last_offset=F.col("last_offset"),
         first_timestamp_ms=F.col("timestamp_ms"),
         last_timestamp_ms=F.col("timestamp_ms"),
-        title=text("sequences {}..{} stand twice in {}-{}", F.col("first_sequence"), F.col("last_sequence"), *where),
+        title=text(
+            "sequences {}..{} stand twice in {}-{}",
+            F.col("first_sequence"),
+            F.col("last_sequence"),
+            *where,
+        ),
         explanation=text(
             "Producer {} epoch {} wrote sequences {}..{} at offsets {}..{}; they were written before at offset {}. "
             "Consumers read these records twice.",
-            F.col("producer_id"), F.col("producer_epoch"), F.col("first_sequence"), F.col("last_sequence"),
-            F.col("offset"), F.col("last_offset"), F.col("other_offset"),
+            F.col("producer_id"),
+            F.col("producer_epoch"),
+            F.col("first_sequence"),
+            F.col("last_sequence"),
+            F.col("offset"),
+            F.col("last_offset"),
+            F.col("other_offset"),
         ),
         advice=F.lit(
-            "Skip the later offsets when reprocessing. Keep producer.id.expiration.ms longer than delivery.timeout.ms of "
+            "Skip the later offsets when reprocessing. Keep producer.id.expiration.ms longer than "
+            "delivery.timeout.ms of "
             "every producer, and look for a retry after the broker had lost the producer's state."
         ),
         refuted_by=F.lit("nothing short of a damaged header: both batches are in the log"),

@@ -5,10 +5,12 @@ stop at its first offset and the partition is not compacted (KIP-664).
 
 Rule: a run of transactional batches without a marker, whose producer id no transactional id holds (`orphan_producer`),
 whose owner does not list the partition or is done (`not_in_transaction`), whose owner moved to a later epoch
-(`epoch_mismatch`), whose coordinator decided and sent no marker (`prepare_stuck`), or whose coordinator let the deadline pass
+(`epoch_mismatch`), whose coordinator decided and sent no marker (`prepare_stuck`), or whose
+coordinator let the deadline pass
 (`past_deadline`); `snapshot_only` when no batch is left and only the producer snapshot holds it open.
 
-Normal: a run whose owner lists the partition and whose deadline is not over; whatever is in flight at the end of a copy;
+Normal: a run whose owner lists the partition and whose deadline is not over; whatever is in flight
+at the end of a copy;
 two-phase-commit transactions of any age.
 
 Refuted by: a record of `__transaction_state` that lists the partition at that time, or the marker, in a file
@@ -35,9 +37,7 @@ _WHY = {
     "past_deadline": "the coordinator was alive long past the transaction's deadline",
     "snapshot_only": "no batch of it is left, only the producer snapshot holds it open",
 }
-_ABORT = (
-    "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {} --partition {} --start-offset {}"
-)
+_ABORT = "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {} --partition {} --start-offset {}"
 _OLD_ABORT = (
     " (brokers older than 2.8: abort --topic {} --partition {} --producer-id {} --producer-epoch {} "
     "--coordinator-epoch {})"
@@ -60,7 +60,9 @@ def _open_runs(rows: DataFrame) -> DataFrame:
         .when(is_uncopied, F.lit("info"))
         .otherwise(F.lit("critical"))
     )
-    why = F.coalesce(*[F.when(F.col("label") == name, F.lit(reason)) for name, reason in _WHY.items()])
+    why = F.coalesce(
+        *[F.when(F.col("label") == name, F.lit(reason)) for name, reason in _WHY.items()]
+    )
     where = (F.col("topic"), F.col("partition"))
     return findings(
         rows,
@@ -77,12 +79,21 @@ def _open_runs(rows: DataFrame) -> DataFrame:
         last_offset=F.col("last_offset"),
         first_timestamp_ms=F.col("before_ms"),
         last_timestamp_ms=F.col("after_ms"),
-        title=text("open transaction pins {}-{} at offset {}: {}", *where, F.col("first_offset"), why),
+        title=text(
+            "open transaction pins {}-{} at offset {}: {}", *where, F.col("first_offset"), why
+        ),
         explanation=text(
             "Producer {} epoch {} (transactional id {}) wrote {} batches, {} records, from offset {} on, and no marker "
             "ends them: {} ({}). read_committed consumers stop at offset {}.",
-            F.col("producer_id"), F.col("max_epoch"), F.col("transactional_id"), F.col("batch_count"),
-            F.col("record_count"), F.col("first_offset"), why, F.col("reason"), F.col("first_offset"),
+            F.col("producer_id"),
+            F.col("max_epoch"),
+            F.col("transactional_id"),
+            F.col("batch_count"),
+            F.col("record_count"),
+            F.col("first_offset"),
+            why,
+            F.col("reason"),
+            F.col("first_offset"),
         ),
         advice=_advice(),
         refuted_by=F.lit(
@@ -97,12 +108,21 @@ def _advice() -> Column:
     where = (F.col("topic"), F.col("partition"), F.col("first_offset"))
     abort = F.concat(
         text(_ABORT, *where),
-        text(_OLD_ABORT, F.col("topic"), F.col("partition"), F.col("producer_id"), F.col("max_epoch"),
-             F.coalesce(F.col("coordinator_epoch_before"), F.lit(0))),
+        text(
+            _OLD_ABORT,
+            F.col("topic"),
+            F.col("partition"),
+            F.col("producer_id"),
+            F.col("max_epoch"),
+            F.coalesce(F.col("coordinator_epoch_before"), F.lit(0)),
+        ),
     )
     describe = text(
         "First: kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id {}; only when it "
-        "does not list {}-{}: ", F.col("transactional_id"), F.col("topic"), F.col("partition"),
+        "does not list {}-{}: ",
+        F.col("transactional_id"),
+        F.col("topic"),
+        F.col("partition"),
     )
     return (
         F.when(F.col("label") == "orphan_producer", abort)
@@ -117,13 +137,18 @@ def _advice() -> Column:
         .when(
             F.col("label") == "epoch_mismatch",
             F.concat(
-                F.lit("End the old client first, it is a zombie; find-hanging does not see this one. "), describe, abort
+                F.lit(
+                    "End the old client first, it is a zombie; find-hanging does not see this one. "
+                ),
+                describe,
+                abort,
             ),
         )
         .when(
             F.col("label") == "prepare_stuck",
             F.lit(
-                "Do not abort by hand: the outcome is decided. Bring the partition's leader back, then restart the broker "
+                "Do not abort by hand: the outcome is decided. Bring the partition's leader back, "
+                "then restart the broker "
                 "that leads the coordinator's partition: it resends the markers on loading. Fixed causes: "
                 "KAFKA-9777 in 2.6.0, KAFKA-16352 in 3.8.0."
             ),
@@ -153,9 +178,12 @@ def _ghosts(snapshot_only: DataFrame) -> DataFrame:
         first_offset=F.col("current_txn_first_offset"),
         title=text("only a producer snapshot holds a transaction of {}-{} open", *where),
         explanation=text(
-            "The snapshot at offset {} holds a transaction of producer {} open since offset {}, which the log no longer "
+            "The snapshot at offset {} holds a transaction of producer {} open since offset {}, "
+            "which the log no longer "
             "has. The LSO is clamped to the log start; consumers see nothing newer.",
-            F.col("end_offset"), F.col("producer_id"), F.col("current_txn_first_offset"),
+            F.col("end_offset"),
+            F.col("producer_id"),
+            F.col("current_txn_first_offset"),
         ),
         advice=text(_ABORT, *where, F.col("current_txn_first_offset")),
         refuted_by=F.lit("a batch or marker of this producer at or above the log start"),

@@ -44,7 +44,10 @@ def find(*, partition_txn: DataFrame) -> DataFrame:
         explanation=text(
             "The ABORT marker of producer {} epoch {} (coordinator epoch {}) has no record in __transaction_state: "
             "kafka-transactions abort wrote it. It ended the run from offset {}.",
-            F.col("producer_id"), F.col("marker_epoch"), F.col("marker_coordinator_epoch"), F.col("first_offset"),
+            F.col("producer_id"),
+            F.col("marker_epoch"),
+            F.col("marker_coordinator_epoch"),
+            F.col("first_offset"),
         ),
         advice=F.lit("None; check that the abort was meant."),
         refuted_by=F.lit("a Prepare* record at that time that is not in the copy"),

@@ -8,7 +8,8 @@ Rule: a listed partition without a marker although Complete* was written (`missi
 (`torn`); an epoch other than decided (`wrong_epoch`); a first marker behind Complete* (`early_completion`). The first
 marker of a transaction in a partition counts; resends are `duplicate`, info.
 
-Normal: a second marker after a retry or a coordinator failover; markers without data; whatever lies before the coordinator's
+Normal: a second marker after a retry or a coordinator failover; markers without data; whatever
+lies before the coordinator's
 complete history or in flight at the end of the copy.
 
 Refuted by: a record of `__transaction_state`, or a marker, in a file that is not in the copy.
@@ -63,17 +64,28 @@ def _missing(transaction_partition: DataFrame) -> DataFrame:
         last_timestamp_ms=F.col("complete_ms"),
         title=text("no {} marker in {}-{}", decided, *where),
         explanation=text(
-            "Transactional id {} decided {} at offset {} of __transaction_state-{} and declared the transaction complete; "
+            "Transactional id {} decided {} at offset {} of __transaction_state-{} and declared "
+            "the transaction complete; "
             "{}-{} lists no marker of it.",
-            F.col("transactional_id"), decided, F.col("prepare_offset"), F.col("coordinator_partition"), *where,
+            F.col("transactional_id"),
+            decided,
+            F.col("prepare_offset"),
+            F.col("coordinator_partition"),
+            *where,
         ),
         advice=F.lit(
-            "Look for the open transaction in this partition (hanging_transaction) and for a marker that the cleaner removed "
+            "Look for the open transaction in this partition (hanging_transaction) and for a "
+            "marker that the cleaner removed "
             "(KAFKA-8351, KAFKA-13727, KAFKA-14055)."
         ),
         refuted_by=F.lit("the marker, in a segment that is not in the copy"),
         evidence=[
-            place(F.lit("__transaction_state"), F.col("coordinator_partition"), F.col("prepare_offset"), "decision"),
+            place(
+                F.lit("__transaction_state"),
+                F.col("coordinator_partition"),
+                F.col("prepare_offset"),
+                "decision",
+            ),
         ],
     )
 
@@ -81,7 +93,9 @@ def _missing(transaction_partition: DataFrame) -> DataFrame:
 def _markers(partition_txn: DataFrame, kept_promise: DataFrame) -> DataFrame:
     key = ["copy", "coordinator_partition", "transactional_id", "transaction_offset"]
     offending = partition_txn.filter(
-        F.col("alignment").isin("torn", "wrong_outcome", "wrong_epoch", "unexpected", "early_completion", "resent")
+        F.col("alignment").isin(
+            "torn", "wrong_outcome", "wrong_epoch", "unexpected", "early_completion", "resent"
+        )
     )
     kept = kept_promise.withColumn("is_kept", F.lit(True))
     rows = offending.join(F.broadcast(kept), key, how="left")
@@ -101,9 +115,13 @@ def _marker_findings(rows: DataFrame) -> DataFrame:
         .when(is_duplicate, F.lit("info"))
         .otherwise(F.lit("major"))
     )
-    certainty = F.when(F.col("label") == "early_completion", F.lit("consistent_with")).otherwise(F.lit("proven"))
+    certainty = F.when(F.col("label") == "early_completion", F.lit("consistent_with")).otherwise(
+        F.lit("proven")
+    )
     kind = F.when(F.col("marker_type") == 1, F.lit("COMMIT")).otherwise(F.lit("ABORT"))
-    title = F.coalesce(*[F.when(F.col("label") == name, F.lit(words)) for name, words in _TITLES.items()])
+    title = F.coalesce(
+        *[F.when(F.col("label") == name, F.lit(words)) for name, words in _TITLES.items()]
+    )
     return findings(
         rows,
         code=CODE,
@@ -121,21 +139,37 @@ def _marker_findings(rows: DataFrame) -> DataFrame:
         last_timestamp_ms=F.col("marker_ms"),
         title=text("{} ({}-{} offset {})", title, *where, F.col("marker_offset")),
         explanation=text(
-            "{} marker of producer {} epoch {} at offset {} of {}-{}: {}. Transactional id {}, transaction begun at offset {} of "
+            "{} marker of producer {} epoch {} at offset {} of {}-{}: {}. Transactional id {}, "
+            "transaction begun at offset {} of "
             "its coordinator partition.",
-            kind, F.col("producer_id"), F.col("marker_epoch"), F.col("marker_offset"), *where, title,
-            F.col("transactional_id"), F.col("transaction_offset"),
+            kind,
+            F.col("producer_id"),
+            F.col("marker_epoch"),
+            F.col("marker_offset"),
+            *where,
+            title,
+            F.col("transactional_id"),
+            F.col("transaction_offset"),
         ),
-        advice=F.when(is_duplicate, F.lit("None: legal after a retry or a coordinator failover.")).otherwise(
+        advice=F.when(
+            is_duplicate, F.lit("None: legal after a retry or a coordinator failover.")
+        ).otherwise(
             F.lit(
-                "Compare what read_committed consumers read here with the other partitions of the transaction; find out who "
+                "Compare what read_committed consumers read here with the other partitions of the "
+                "transaction; find out who "
                 "wrote the marker (kafka-transactions abort, a delayed WriteTxnMarkers)."
             )
         ),
-        refuted_by=F.lit("a record of __transaction_state that is not in the copy and decided otherwise"),
+        refuted_by=F.lit(
+            "a record of __transaction_state that is not in the copy and decided otherwise"
+        ),
         evidence=[
             place(*where, F.col("marker_offset"), "marker"),
-            place(F.lit("__transaction_state"), F.col("coordinator_partition"), F.col("transaction_offset"),
-                  "first record of the transaction"),
+            place(
+                F.lit("__transaction_state"),
+                F.col("coordinator_partition"),
+                F.col("transaction_offset"),
+                "first record of the transaction",
+            ),
         ],
     )

@@ -6,7 +6,8 @@ mixed up with it (KAFKA-17507).
 
 Rule, one class a rung: a marker and the producer's next transactional offset batch within `race_window_ms` under one
 leader epoch (`window`: one finding per group and producer with the distribution); a commit stamped before that
-marker (`bypass`). A window is not an event: the log is always right, only the broker's memory was wrong until it read the
+marker (`bypass`). A window is not an event: the log is always right, only the broker's memory was
+wrong until it read the
 log again.
 
 Normal: windows of a few milliseconds on any busy group, on immune brokers too.
@@ -26,7 +27,8 @@ NEEDS = ("offset_commit",)
 FIXED_IN = "3.9.1, 4.0.0"
 _TOPIC = "__consumer_offsets"
 _ADVICE = (
-    "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too late, compare with the committed offsets "
+    "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too "
+    "late, compare with the committed offsets "
     "of this audit: the log is right, and a restart of the group's coordinator makes the broker read it again."
 )
 
@@ -63,14 +65,25 @@ def _windows(rows: DataFrame) -> DataFrame:
         group_id=F.col("group_id"),
         first_timestamp_ms=F.col("first_ms"),
         last_timestamp_ms=F.col("last_ms"),
-        title=text("{} commits of group {} came within {} ms of the previous marker", F.col("count"),
-                   F.col("group_id"), F.col("longest")),
+        title=text(
+            "{} commits of group {} came within {} ms of the previous marker",
+            F.col("count"),
+            F.col("group_id"),
+            F.col("longest"),
+        ),
         explanation=text(
-            "Producer {} sent {} offset records for group {} shortly after its previous marker: shortest {} ms, median {} ms, "
-            "longest {} ms, {} within 10 ms. On brokers before 3.9.1 this is when KAFKA-17507 can happen; it does not say that "
+            "Producer {} sent {} offset records for group {} shortly after its previous marker: "
+            "shortest {} ms, median {} ms, "
+            "longest {} ms, {} within 10 ms. On brokers before 3.9.1 this is when KAFKA-17507 can "
+            "happen; it does not say that "
             "it did.",
-            F.col("producer_id"), F.col("count"), F.col("group_id"), F.col("shortest"), F.col("median"),
-            F.col("longest"), F.col("within_10"),
+            F.col("producer_id"),
+            F.col("count"),
+            F.col("group_id"),
+            F.col("shortest"),
+            F.col("median"),
+            F.col("longest"),
+            F.col("within_10"),
         ),
         advice=F.lit(_ADVICE),
         refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later, or the new group coordinator"),
@@ -94,13 +107,22 @@ def _bypasses(rows: DataFrame) -> DataFrame:
         last_offset=F.col("record_offset"),
         first_timestamp_ms=F.col("commit_timestamp_ms"),
         last_timestamp_ms=F.col("append_ms"),
-        title=text("offset of {} on {}-{} was committed before the previous marker", F.col("group_id"), F.col("topic"),
-                   F.col("partition")),
+        title=text(
+            "offset of {} on {}-{} was committed before the previous marker",
+            F.col("group_id"),
+            F.col("topic"),
+            F.col("partition"),
+        ),
         explanation=text(
             "Record at offset {} commits {} (before: {}), {} ms after the producer's previous marker.",
-            F.col("record_offset"), F.col("committed_offset"), F.col("previous_committed_offset"), F.col("race_ms"),
+            F.col("record_offset"),
+            F.col("committed_offset"),
+            F.col("previous_committed_offset"),
+            F.col("race_ms"),
         ),
         advice=F.lit(_ADVICE),
         refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later"),
-        evidence=[place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")],
+        evidence=[
+            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")
+        ],
     )

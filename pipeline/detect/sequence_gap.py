@@ -1,8 +1,10 @@
 """`sequence_gap`: sequence numbers that are missing inside one epoch, or that start anew.
 
-Promise: a producer's sequence numbers follow one another in a partition (KIP-98; Kafka: `ProducerAppendInfo.checkSequence`).
+Promise: a producer's sequence numbers follow one another in a partition (KIP-98; Kafka:
+`ProducerAppendInfo.checkSequence`).
 
-Rule: a batch of the same producer epoch that begins above the number after the last one (`lost`), in history that is complete
+Rule: a batch of the same producer epoch that begins above the number after the last one (`lost`),
+in history that is complete
 there. A restart below is a duplicate or a `reset`.
 
 Normal: wraparound at 2147483647; a new epoch that begins at 0; the first batch of a producer in retained history;
@@ -46,15 +48,27 @@ def find(*, sequence_event: DataFrame) -> DataFrame:
         last_offset=F.col("last_offset"),
         first_timestamp_ms=F.col("timestamp_ms"),
         last_timestamp_ms=F.col("timestamp_ms"),
-        title=text("sequences {}..{} are missing in {}-{}", F.col("previous_sequence") + 1, F.col("first_sequence") - 1,
-                   *where),
-        explanation=text(
-            "Producer {} epoch {}: sequence {} at offset {} is followed by {} at offset {}; {}. The gap is in the log; whether "
-            "records were lost, the client's side has to say.",
-            F.col("producer_id"), F.col("producer_epoch"), F.col("previous_sequence"), F.col("previous_offset"),
-            F.col("first_sequence"), F.col("offset"), cause,
+        title=text(
+            "sequences {}..{} are missing in {}-{}",
+            F.col("previous_sequence") + 1,
+            F.col("first_sequence") - 1,
+            *where,
         ),
-        advice=F.lit("Look for delivery errors in the producer's log at that time, and send what is missing again."),
+        explanation=text(
+            "Producer {} epoch {}: sequence {} at offset {} is followed by {} at offset {}; {}. "
+            "The gap is in the log; whether "
+            "records were lost, the client's side has to say.",
+            F.col("producer_id"),
+            F.col("producer_epoch"),
+            F.col("previous_sequence"),
+            F.col("previous_offset"),
+            F.col("first_sequence"),
+            F.col("offset"),
+            cause,
+        ),
+        advice=F.lit(
+            "Look for delivery errors in the producer's log at that time, and send what is missing again."
+        ),
         refuted_by=F.lit("a batch with the missing numbers in a segment that is not in the copy"),
         evidence=[
             place(*where, F.col("previous_offset"), "last batch before the gap"),

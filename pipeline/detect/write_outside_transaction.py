@@ -3,11 +3,14 @@
 Promise: a transactional batch is written only to a partition that the coordinator has added to the running transaction
 (KIP-98; verified by the broker since KIP-890, 3.6).
 
-Rule: a run that no coordinator transaction can own: its partition was never added (`partition_not_added`), or it came behind
-the marker of its transaction and no new one was begun (`after_completion`). `swallowed`, on LogAppendTime topics only: appended
+Rule: a run that no coordinator transaction can own: its partition was never added
+(`partition_not_added`), or it came behind
+the marker of its transaction and no new one was begun (`after_completion`). `swallowed`, on
+LogAppendTime topics only: appended
 before the transaction that ended it had added the partition.
 
-Normal: CreateTime earlier than the previous marker or than AddPartitions (the client's clock); anything earlier than the
+Normal: CreateTime earlier than the previous marker or than AddPartitions (the client's clock);
+anything earlier than the
 coordinator's complete history.
 
 Refuted by: an Ongoing record that lists the partition, in a part of `__transaction_state` that is not in the copy.
@@ -45,18 +48,29 @@ def find(*, partition_txn: DataFrame) -> DataFrame:
         last_offset=F.col("last_offset"),
         first_timestamp_ms=F.col("before_ms"),
         last_timestamp_ms=F.coalesce(F.col("marker_ms"), F.col("after_ms")),
-        title=text("{}-{} offset {} was written outside a transaction", *where, F.col("first_offset")),
+        title=text(
+            "{}-{} offset {} was written outside a transaction", *where, F.col("first_offset")
+        ),
         explanation=text(
-            "Producer {} epoch {} of transactional id {} wrote offsets {}..{}, and no transaction of that id lists {}-{} "
+            "Producer {} epoch {} of transactional id {} wrote offsets {}..{}, and no transaction "
+            "of that id lists {}-{} "
             "there: {}.",
-            F.col("producer_id"), F.col("max_epoch"), F.col("transactional_id"), F.col("first_offset"),
-            F.col("last_offset"), *where, F.col("outside"),
+            F.col("producer_id"),
+            F.col("max_epoch"),
+            F.col("transactional_id"),
+            F.col("first_offset"),
+            F.col("last_offset"),
+            *where,
+            F.col("outside"),
         ),
         advice=F.lit(
-            "Set transaction.partition.verification.enable=true (3.6 or later) and move to transaction.version 2 (4.0). "
+            "Set transaction.partition.verification.enable=true (3.6 or later) and move to "
+            "transaction.version 2 (4.0). "
             "Check whether the application counts these records as written."
         ),
-        refuted_by=F.lit("an Ongoing record that lists the partition, in a part of __transaction_state not in the copy"),
+        refuted_by=F.lit(
+            "an Ongoing record that lists the partition, in a part of __transaction_state not in the copy"
+        ),
         evidence=[
             place(*where, F.col("first_offset"), "first batch outside a transaction"),
             place(*where, F.col("marker_offset"), "marker that ended it"),

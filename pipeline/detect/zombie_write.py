@@ -1,10 +1,12 @@
 """`zombie_write`: data or a marker of an epoch or coordinator that had been fenced.
 
-Promise: once a newer instance has called InitProducerId, nothing of an older epoch enters the log (KIP-98, KIP-588); once
+Promise: once a newer instance has called InitProducerId, nothing of an older epoch enters the log
+(KIP-98, KIP-588); once
 a newer coordinator wrote a marker, none of an older one follows (Kafka: `ProducerAppendInfo`).
 
 Rule, by order alone: data below an epoch already seen for that producer in the partition, markers included
-(`epoch_regressed`); two epochs in one open run, a run that the marker of a later epoch's transaction closed, or an owner that moved
+(`epoch_regressed`); two epochs in one open run, a run that the marker of a later epoch's
+transaction closed, or an owner that moved
 on while no transaction of the old epoch is left (`after_fence`); a marker whose coordinator epoch goes back
 (`stale_coordinator`).
 
@@ -55,10 +57,19 @@ def _regressed(rows: DataFrame) -> DataFrame:
         last_offset=F.col("last_offset"),
         first_timestamp_ms=F.col("timestamp_ms"),
         last_timestamp_ms=F.col("timestamp_ms"),
-        title=text("epoch {} after epoch {} in {}-{}", F.col("producer_epoch"), F.col("previous_epoch"), *where),
+        title=text(
+            "epoch {} after epoch {} in {}-{}",
+            F.col("producer_epoch"),
+            F.col("previous_epoch"),
+            *where,
+        ),
         explanation=text(
             "Producer {} wrote offsets {}..{} with epoch {} although epoch {} had been seen in this partition before.",
-            F.col("producer_id"), F.col("offset"), F.col("last_offset"), F.col("producer_epoch"), F.col("previous_epoch"),
+            F.col("producer_id"),
+            F.col("offset"),
+            F.col("last_offset"),
+            F.col("producer_epoch"),
+            F.col("previous_epoch"),
         ),
         advice=F.lit(_ADVICE),
         refuted_by=F.lit("nothing short of a damaged header: the order of epochs is in the log"),
@@ -88,10 +99,15 @@ def _fenced(rows: DataFrame) -> DataFrame:
         last_timestamp_ms=F.col("marker_ms"),
         title=text("epoch {} wrote to {}-{} after it was fenced", F.col("min_epoch"), *where),
         explanation=text(
-            "Producer {} wrote from offset {} on with epoch {}, in a run that reaches epoch {} and whose marker at offset {} "
+            "Producer {} wrote from offset {} on with epoch {}, in a run that reaches epoch {} "
+            "and whose marker at offset {} "
             "belongs to epoch {}: the newer instance had been started before.",
-            F.col("producer_id"), F.col("first_offset"), F.col("min_epoch"), F.col("max_epoch"),
-            F.col("marker_offset"), F.coalesce(F.col("transaction_epoch"), F.col("marker_epoch")),
+            F.col("producer_id"),
+            F.col("first_offset"),
+            F.col("min_epoch"),
+            F.col("max_epoch"),
+            F.col("marker_offset"),
+            F.coalesce(F.col("transaction_epoch"), F.col("marker_epoch")),
         ),
         advice=F.lit(_ADVICE),
         refuted_by=F.lit("a marker between the two epochs that is missing from the copy"),
@@ -125,10 +141,15 @@ def _stale(partition_txn: DataFrame) -> DataFrame:
         title=text("marker of an older coordinator in {}-{}", *where),
         explanation=text(
             "The marker at offset {} carries coordinator epoch {} although {} had been seen for producer {}.",
-            F.col("marker_offset"), F.col("marker_coordinator_epoch"), F.col("coordinator_epoch_before"),
+            F.col("marker_offset"),
+            F.col("marker_coordinator_epoch"),
+            F.col("coordinator_epoch_before"),
             F.col("producer_id"),
         ),
-        advice=F.lit("A coordinator that had lost its partition still wrote markers: check the brokers' clocks and leader changes."),
+        advice=F.lit(
+            "A coordinator that had lost its partition still wrote markers: check the brokers' "
+            "clocks and leader changes."
+        ),
         refuted_by=F.lit("nothing short of a damaged marker"),
         evidence=[place(*where, F.col("marker_offset"), "marker of the older coordinator")],
     )

@@ -157,16 +157,34 @@ def _by_time(
     code = _code(blocks.table, _pairs(markers.producer_id[rest], markers.epoch[rest]))
     rest, code = rest[code >= 0], code[code >= 0]
     group = np.stack(
-        (markers.leader_epoch[rest], markers.coordinator_partition[rest], markers.coordinator_epoch[rest])
+        (
+            markers.leader_epoch[rest],
+            markers.coordinator_partition[rest],
+            markers.coordinator_epoch[rest],
+        )
     )
     _, member = np.unique(group, axis=1, return_inverse=True)
     member = member.ravel()
     for number in range(int(member.max()) + 1 if len(member) else 0):
         of_group = np.flatnonzero(member == number)
         low, high = _clock_offset(
-            markers.ms[rest[of_group]], markers.type[rest[of_group]], code[of_group], blocks, promises, skew
+            markers.ms[rest[of_group]],
+            markers.type[rest[of_group]],
+            code[of_group],
+            blocks,
+            promises,
+            skew,
         )
-        _contain(markers, promises, blocks, rest[of_group], code[of_group], (low, high, skew), found, ambiguous)
+        _contain(
+            markers,
+            promises,
+            blocks,
+            rest[of_group],
+            code[of_group],
+            (low, high, skew),
+            found,
+            ambiguous,
+        )
 
 
 def _clock_offset(

@@ -1,6 +1,7 @@
 """The transaction coordinator's state machine, replayed from `__transaction_state`.
 
-A record is an attempt: when followers lag, the coordinator drops its pending state while the record stays in the log, and
+A record is an attempt: when followers lag, the coordinator drops its pending state while the
+record stays in the log, and
 the step is written again (Kafka: `TransactionStateManager.appendTransactionToLog`). A step counts once the next
 regular one follows; failed attempts get the cause `repeated_append` and never convict.
 
@@ -14,7 +15,9 @@ from typing import NamedTuple
 
 from schemas.codes import STATE_NAMES, TransactionState
 
-EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, DEAD, FENCE = range(8)
+EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, DEAD, FENCE = range(
+    8
+)
 COMPLETE = (COMPLETE_COMMIT, COMPLETE_ABORT)
 PREPARE = (PREPARE_COMMIT, PREPARE_ABORT)
 MAX_EPOCH = 32767
@@ -168,7 +171,9 @@ def step(
 
 
 def _first(state: IdState, record: Record, is_complete: bool) -> tuple[IdState, Step, None]:
-    version = 0 if record.value_version in (None, 0) else max(1, record.client_transaction_version or 0)
+    version = (
+        0 if record.value_version in (None, 0) else max(1, record.client_transaction_version or 0)
+    )
     previous = state.last.state if state.last else None
     must_be_empty = state.last is not None or is_complete
     violation = explanation = None
@@ -209,17 +214,22 @@ def _problem(last: Record, record: Record, version: int) -> tuple[str, str] | No
     if last.state not in LEGAL_PREVIOUS[state]:
         return "illegal_transition", f"{_name(last.state)} -> {_name(state)}"
     if state == PREPARE_ABORT and last.state != ONGOING and version < 2:
-        return "illegal_transition", f"{_name(last.state)} -> PrepareAbort needs transaction.version 2"
+        return (
+            "illegal_transition",
+            f"{_name(last.state)} -> PrepareAbort needs transaction.version 2",
+        )
     problem = _epoch_problem(last, record, version)
     if problem is not None:
         return problem
     if state in PREPARE and last.state == ONGOING and record.partitions != last.partitions:
         return "partition_set_shrank", "Prepare* has to list what Ongoing listed"
-    if state == ONGOING and last.state == ONGOING and record.partitions != last.partitions:
-        if not _parts(last) <= _parts(record):
-            return "partition_set_shrank", "a later Ongoing has to list what the earlier one listed"
+    is_more = state == ONGOING and last.state == ONGOING and record.partitions != last.partitions
+    if is_more and not _parts(last) <= _parts(record):
+        return "partition_set_shrank", "a later Ongoing has to list what the earlier one listed"
     if state != EMPTY and record.txn_timeout_ms != last.txn_timeout_ms:
-        detail = f"timeout {last.txn_timeout_ms} ms -> {record.txn_timeout_ms} ms outside InitProducerId"
+        detail = (
+            f"timeout {last.txn_timeout_ms} ms -> {record.txn_timeout_ms} ms outside InitProducerId"
+        )
         return "timeout_changed", detail
     return None
 
@@ -292,17 +302,26 @@ def _repeated(
 def _without_last(state: IdState, earlier: Transaction | None) -> Transaction | None:
     """The transaction as it was before a failed attempt."""
     last, transaction = state.last, state.transaction
-    assert last is not None and state.before is not None
+    assert last is not None
+    assert state.before is not None
     if last.state in COMPLETE and earlier is not None:
         return earlier._replace(
-            state=state.before.state or 0, complete_offset=None, complete_ms=None, complete_leader_epoch=None
+            state=state.before.state or 0,
+            complete_offset=None,
+            complete_ms=None,
+            complete_leader_epoch=None,
         )
     if transaction is None or transaction.first_step_offset == last.offset:
         return None
     if last.state in PREPARE:
         return transaction._replace(
-            state=ONGOING, outcome=None, cause=None, prepare_epoch=None, prepare_offset=None,
-            prepare_ms=None, prepare_leader_epoch=None,
+            state=ONGOING,
+            outcome=None,
+            cause=None,
+            prepare_epoch=None,
+            prepare_offset=None,
+            prepare_ms=None,
+            prepare_leader_epoch=None,
         )
     return transaction
 
@@ -323,8 +342,12 @@ def _cause(last: Record, record: Record, version: int, transaction: Transaction 
         return "client_commit"
     if last.state != ONGOING:
         return "empty_abort"
-    start = record.start_ms if record.start_ms is not None else (transaction and transaction.ongoing_ms)
-    elapsed = record.append_ms - start if record.append_ms is not None and start is not None else None
+    start = (
+        record.start_ms if record.start_ms is not None else (transaction and transaction.ongoing_ms)
+    )
+    elapsed = (
+        record.append_ms - start if record.append_ms is not None and start is not None else None
+    )
     is_bumped = record.producer_epoch > last.producer_epoch
     if is_bumped and elapsed is not None and elapsed >= record.txn_timeout_ms:
         return "timeout"
@@ -352,7 +375,9 @@ def _advance(
         ), None
     if record.state in COMPLETE and open_one is not None:
         done = open_one._replace(
-            state=record.state, complete_offset=record.offset, complete_ms=record.append_ms,
+            state=record.state,
+            complete_offset=record.offset,
+            complete_ms=record.append_ms,
             complete_leader_epoch=record.leader_epoch,
         )
         return None, done
@@ -363,9 +388,26 @@ def _open(record: Record, version: int, cause: str) -> Transaction:
     is_ongoing = record.state == ONGOING
     added_ms = record.append_ms if is_ongoing else None
     transaction = Transaction(
-        record.offset, record.producer_id, record.producer_epoch, None, record.state or 0, None, None,
-        version, record.txn_timeout_ms, record.start_ms, added_ms, record.leader_epoch, None, None, None, None, None, None,
-        is_ongoing and cause != "first_retained", tuple((name, added_ms) for name in _split(record)),
+        record.offset,
+        record.producer_id,
+        record.producer_epoch,
+        None,
+        record.state or 0,
+        None,
+        None,
+        version,
+        record.txn_timeout_ms,
+        record.start_ms,
+        added_ms,
+        record.leader_epoch,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        is_ongoing and cause != "first_retained",
+        tuple((name, added_ms) for name in _split(record)),
     )
     return transaction if is_ongoing else _prepared(transaction, record, cause)
 
@@ -375,7 +417,9 @@ def _prepared(transaction: Transaction, record: Record, cause: str) -> Transacti
     outcome = 1 if record.state == PREPARE_COMMIT else 0
     is_again = transaction.outcome == outcome
     return transaction._replace(
-        state=PREPARE_COMMIT if outcome else PREPARE_ABORT, outcome=outcome, prepare_epoch=record.producer_epoch,
+        state=PREPARE_COMMIT if outcome else PREPARE_ABORT,
+        outcome=outcome,
+        prepare_epoch=record.producer_epoch,
         cause=transaction.cause if is_again else (None if cause == "first_retained" else cause),
         prepare_offset=record.offset,
         prepare_ms=transaction.prepare_ms if is_again else record.append_ms,

@@ -85,7 +85,10 @@ def replay_id(
         transactions.append(last_done)
     if state.transaction is not None:
         transactions.append(state.transaction)
-    if partition_count and partition_for(transactional_id, partition_count) != coordinator_partition:
+    if (
+        partition_count
+        and partition_for(transactional_id, partition_count) != coordinator_partition
+    ):
         steps[0] = _misplaced(steps[0], transactional_id, partition_count)
     owners = [_owner(producer_id, state, version) for producer_id in producers]
     return IdHistory(steps, _unique(transactions), owners)
@@ -120,12 +123,27 @@ def _owner(producer_id: int, state: IdState, version: int) -> Owner:
     if last.state is None or last.producer_id != producer_id:
         is_expired = last.state is None
         return Owner(
-            producer_id, False, None if is_expired else last.state,
-            None if is_expired else last.producer_epoch, version, None, last.append_ms, None,
-            last.leader_epoch, (),
+            producer_id,
+            False,
+            None if is_expired else last.state,
+            None if is_expired else last.producer_epoch,
+            version,
+            None,
+            last.append_ms,
+            None,
+            last.leader_epoch,
+            (),
         )
     listed = tuple(name for name in last.partitions.split("\x01")) if last.partitions else ()
     return Owner(
-        producer_id, True, last.state, last.producer_epoch, version, last.txn_timeout_ms,
-        last.append_ms, last.start_ms, last.leader_epoch, listed,
+        producer_id,
+        True,
+        last.state,
+        last.producer_epoch,
+        version,
+        last.txn_timeout_ms,
+        last.append_ms,
+        last.start_ms,
+        last.leader_epoch,
+        listed,
     )

@@ -1,7 +1,9 @@
 """Judges the runs, markers and promises of one data partition once markers and transactions are aligned.
 
-Presence convicts, absence rarely: every class that rests on something missing first asks how far the file that would hold
-it was read (`pipeline.replay.coverage`). What cannot be judged is `in_flight` or `context`, never clean and never guilty.
+Presence convicts, absence rarely: every class that rests on something missing first asks how far
+the file that would hold
+it was read (`pipeline.replay.coverage`). What cannot be judged is `in_flight` or `context`, never
+clean and never guilty.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ ALIGNMENTS = {
 class Run(NamedTuple):
     """A row of `partition_txn` before it is judged, with what lies around it in the partition.
 
-    `before_ms` and `after_ms` bound the time of its first batch: the last marker before it and the first one behind it in
+    `before_ms` and `after_ms` bound the time of its first batch: the last marker before it and the
+    first one behind it in
     this partition, whichever producer's; None where there is none.
     """
 
@@ -252,7 +255,8 @@ def judge_run(
 
 def _zombie(run: Run, aligned: Promise | None) -> str | None:
     """Two epochs in one run, or a run that the marker of a later epoch's transaction closed."""
-    assert run.max_epoch is not None and run.min_epoch is not None
+    assert run.max_epoch is not None
+    assert run.min_epoch is not None
     if run.min_epoch < run.max_epoch:
         return "after_fence"
     if aligned is not None and aligned.epoch > run.max_epoch:
@@ -269,7 +273,10 @@ def _outside_closed(
     legal = any(
         promise.added_ms is not None
         and promise.added_ms <= run.marker_ms + tolerances.clock_skew_ms
-        and (promise.prepare_ms is None or promise.prepare_ms >= run.marker_ms - tolerances.clock_skew_ms)
+        and (
+            promise.prepare_ms is None
+            or promise.prepare_ms >= run.marker_ms - tolerances.clock_skew_ms
+        )
         for promise in promises
     )
     return None if legal else _outside_class(run)
@@ -324,13 +331,21 @@ def _judge_open(
             label = "prepare_stuck" if status == "prepare_stuck" else "in_flight"
             return Judgement(label, None, zombie, f"{promise.transactional_id}: {status}")
         if status != "missing":
-            return Judgement("in_flight", None, zombie, f"its transaction is complete, marker {status}")
-        return Judgement("not_in_transaction", None, zombie, "its transaction is complete, no marker came")
+            return Judgement(
+                "in_flight", None, zombie, f"its transaction is complete, marker {status}"
+            )
+        return Judgement(
+            "not_in_transaction", None, zombie, "its transaction is complete, no marker came"
+        )
     if owner is None:
         return _unowned(run, zombie, partition, everything, tolerances)
     if not coordinator.is_read:
         return _not_copied(run, zombie, tolerances, "its coordinator partition is not in the copy")
-    if owner.is_current and owner.producer_epoch is not None and owner.producer_epoch < run.max_epoch:
+    if (
+        owner.is_current
+        and owner.producer_epoch is not None
+        and owner.producer_epoch < run.max_epoch
+    ):
         return Judgement("in_flight", None, zombie, "the coordinator's file is older than the data")
     reason = _unprovable(run, owner, partition, coordinator, tolerances)
     if reason is not None:
@@ -373,7 +388,9 @@ def _ongoing(
         return Judgement("open", None, zombie, "listed by its coordinator")
     late = alive - start - promise.timeout_ms - tolerances.abort_scan_ms - tolerances.patience_ms
     if late > 0:
-        return Judgement("past_deadline", None, zombie, f"coordinator alive {alive - start} ms after its start")
+        return Judgement(
+            "past_deadline", None, zombie, f"coordinator alive {alive - start} ms after its start"
+        )
     return Judgement("open", None, zombie, "listed by its coordinator, deadline not reached")
 
 
@@ -385,7 +402,9 @@ def _unowned(
     tolerances: Tolerances,
 ) -> Judgement:
     if not everything.is_read:
-        return _not_copied(run, zombie, tolerances, "not every coordinator partition is in the copy")
+        return _not_copied(
+            run, zombie, tolerances, "not every coordinator partition is in the copy"
+        )
     if not _is_seen_late_enough(run, partition, everything, tolerances):
         return Judgement("in_flight", None, zombie, "files do not reach far enough beyond it")
     return Judgement("orphan_producer", None, zombie, "no transactional id holds the producer id")
@@ -430,6 +449,8 @@ def _unprovable(
         return None
     if _history_known(run, coordinator, tolerances):
         return None
-    if owner.append_ms is not None and _read_beyond(owner.append_ms, partition.read_until_ms, tolerances):
+    if owner.append_ms is not None and _read_beyond(
+        owner.append_ms, partition.read_until_ms, tolerances
+    ):
         return None
     return "the transaction may have been cleaned away since"

@@ -117,7 +117,13 @@ def write_segments(
     """Writes the commit record of the ingest."""
     names = bronze.SEGMENT.names
     rows = [tuple(segment[name] for name in names) for segment in ingested.segments]
-    tables.replace(tables.local(spark, rows, bronze.SEGMENT.ddl()), bronze.SEGMENT, output, run_id, also=expired)
+    tables.replace(
+        tables.local(spark, rows, bronze.SEGMENT.ddl()),
+        bronze.SEGMENT,
+        output,
+        run_id,
+        also=expired,
+    )
 
 
 def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:

@@ -123,7 +123,9 @@ class _Output:
             ("owner", _OWNER, self.owners),
         ):
             if rows:
-                yield self._batch(kind, dict(zip(names, zip(*rows, strict=True), strict=True)), len(rows))
+                yield self._batch(
+                    kind, dict(zip(names, zip(*rows, strict=True), strict=True)), len(rows)
+                )
         self._start()
 
     def _steps(self) -> pa.RecordBatch:
@@ -170,14 +172,43 @@ _FROM_INPUT = {
 }
 """Columns of a step -> columns of the input that they are."""
 _TRANSACTION = (
-    "copy", "coordinator_partition", "transactional_id", "first_step_offset", "producer_id",
-    "producer_epoch", "prepare_epoch", "state", "outcome", "cause", "transaction_version",
-    "txn_timeout_ms", "start_ms", "ongoing_ms", "ongoing_leader_epoch", "prepare_offset", "prepare_ms",
-    "prepare_leader_epoch", "complete_offset", "complete_ms", "complete_leader_epoch",
-    "has_start", "partition_count", "partitions",
+    "copy",
+    "coordinator_partition",
+    "transactional_id",
+    "first_step_offset",
+    "producer_id",
+    "producer_epoch",
+    "prepare_epoch",
+    "state",
+    "outcome",
+    "cause",
+    "transaction_version",
+    "txn_timeout_ms",
+    "start_ms",
+    "ongoing_ms",
+    "ongoing_leader_epoch",
+    "prepare_offset",
+    "prepare_ms",
+    "prepare_leader_epoch",
+    "complete_offset",
+    "complete_ms",
+    "complete_leader_epoch",
+    "has_start",
+    "partition_count",
+    "partitions",
 )
 _OWNER = (
-    "copy", "coordinator_partition", "transactional_id", "producer_id", "is_current", "state",
-    "producer_epoch", "transaction_version", "txn_timeout_ms", "append_ms", "start_ms",
-    "leader_epoch", "listed_partitions",
+    "copy",
+    "coordinator_partition",
+    "transactional_id",
+    "producer_id",
+    "is_current",
+    "state",
+    "producer_epoch",
+    "transaction_version",
+    "txn_timeout_ms",
+    "append_ms",
+    "start_ms",
+    "leader_epoch",
+    "listed_partitions",
 )

@@ -1,6 +1,7 @@
 """How far everything was read, from the plan and the segment rows; pure Python on the driver.
 
-What this module decides, every absence rests on: which replica stands for a partition, where its complete history begins,
+What this module decides, every absence rests on: which replica stands for a partition, where its
+complete history begins,
 up to which broker time each file was read, and whether every coordinator partition is there.
 """
 
@@ -60,7 +61,9 @@ class Absent(NamedTuple):
     high_watermark: int
 
 
-def replica_facts(plan: Plan, segments: Iterable[dict[str, Any]], damaged: set[int]) -> list[ReplicaFacts]:
+def replica_facts(
+    plan: Plan, segments: Iterable[dict[str, Any]], damaged: set[int]
+) -> list[ReplicaFacts]:
     """Facts of every current replica, one of each partition marked as the one that is replayed.
 
     Args:
@@ -74,7 +77,9 @@ def replica_facts(plan: Plan, segments: Iterable[dict[str, Any]], damaged: set[i
     dirs = {log_dir.path: log_dir for log_dir in plan.log_dirs}
     instant = _instants(plan.log_dirs)
     facts = [
-        _facts(replica, dirs[replica.log_dir_path], by_replica[replica.replica_id], instant, damaged)
+        _facts(
+            replica, dirs[replica.log_dir_path], by_replica[replica.replica_id], instant, damaged
+        )
         for replica in plan.replicas
         if replica.suffix == "" and by_replica.get(replica.replica_id)
     ]
@@ -110,10 +115,25 @@ def _facts(
     first = [one["first_broker_ms"] for one in used if one["first_broker_ms"] is not None]
     last = [one["last_broker_ms"] for one in used if one["last_broker_ms"] is not None]
     return ReplicaFacts(
-        replica.replica_id, replica.copy, replica.topic, replica.partition, replica.topic_id,
-        replica.broker_id, replica.log_dir_path, False, instant.get(replica.copy, False), start,
-        log_start, cleaner, log_dir.high_watermarks.get(key), end, max(epochs, default=None),
-        min(first, default=None), max(last, default=None), None, is_complete,
+        replica.replica_id,
+        replica.copy,
+        replica.topic,
+        replica.partition,
+        replica.topic_id,
+        replica.broker_id,
+        replica.log_dir_path,
+        False,
+        instant.get(replica.copy, False),
+        start,
+        log_start,
+        cleaner,
+        log_dir.high_watermarks.get(key),
+        end,
+        max(epochs, default=None),
+        min(first, default=None),
+        max(last, default=None),
+        None,
+        is_complete,
         replica.replica_id in damaged,
     )
 
@@ -153,7 +173,9 @@ def _elect(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
     return elected
 
 
-def with_frontiers(facts: list[ReplicaFacts], first_ms: dict[int, int | None]) -> list[ReplicaFacts]:
+def with_frontiers(
+    facts: list[ReplicaFacts], first_ms: dict[int, int | None]
+) -> list[ReplicaFacts]:
     """Sets `frontier_ms` of the coordinator's partitions.
 
     Args:
@@ -197,7 +219,9 @@ def absent_partitions(plan: Plan) -> list[Absent]:
     return [Absent(*key, offset) for key, offset in sorted(absent.items())]
 
 
-def coordinator_logs(facts: list[ReplicaFacts], counts: dict[int, int | None]) -> dict[int, CoordinatorLog]:
+def coordinator_logs(
+    facts: list[ReplicaFacts], counts: dict[int, int | None]
+) -> dict[int, CoordinatorLog]:
     """Replica id -> what the coordinator replay needs, for the replayed replicas of `__transaction_state`."""
     return {
         one.replica_id: CoordinatorLog(
@@ -285,7 +309,10 @@ def _until(
 
 
 def _everything(
-    plan: Plan, copy: int, count: int | None, coordinators: dict[tuple[int, int], CoordinatorCoverage]
+    plan: Plan,
+    copy: int,
+    count: int | None,
+    coordinators: dict[tuple[int, int], CoordinatorCoverage],
 ) -> CoordinatorCoverage:
     mine = {number: one for (of, number), one in coordinators.items() if of == copy}
     is_read = count is not None and all(

@@ -19,7 +19,8 @@ from schemas import bronze, silver
 
 TAILS = ("torn_tail", "zero_tail")
 _DAMAGE = (
-    "copy int, topic string, partition int, broker_id int, file string, base_offset bigint, position bigint, size_bytes bigint, "
+    "copy int, topic string, partition int, broker_id int, file string, base_offset "
+    "bigint, position bigint, size_bytes bigint, "
     "label string, explanation string, after_offset bigint, next_offset bigint, is_active boolean"
 )
 _LAST_COMMITTED = (
@@ -32,7 +33,15 @@ _DIVERGENCE = (
 )
 
 
-PLAIN_ALIGNMENTS = ("none", "aligned", "context", "in_flight", "ambiguous", "not_copied", "unreadable")
+PLAIN_ALIGNMENTS = (
+    "none",
+    "aligned",
+    "context",
+    "in_flight",
+    "ambiguous",
+    "not_copied",
+    "unreadable",
+)
 """Alignments that no detector asks about."""
 PLAIN_STATUSES = ("in_flight", "ongoing", "context", "not_copied")
 PREPARED = (2, 3)
@@ -65,22 +74,30 @@ def kept_promise(run: Run) -> Held:
     if contradicted.is_empty:
         return contradicted
     is_kept = (F.col("status") == "present") & (F.col("marker_type") == F.col("outcome"))
-    kept = promises.filter(is_kept).join(F.broadcast(contradicted.rows.distinct()), key, how="left_semi")
+    kept = promises.filter(is_kept).join(
+        F.broadcast(contradicted.rows.distinct()), key, how="left_semi"
+    )
     return tables.localise(kept.select(*key).distinct())
 
 
 def coordinator_step(run: Run) -> Held:
     """Steps that offend a rule."""
-    return tables.localise(run.silver(silver.COORDINATOR_STEP).filter(F.col("violation").isNotNull()))
+    return tables.localise(
+        run.silver(silver.COORDINATOR_STEP).filter(F.col("violation").isNotNull())
+    )
 
 
 def shared_producer(run: Run) -> Held:
     """Producer ids that more than one transactional id holds or held."""
-    grouped = run.silver(silver.OWNER).groupBy("copy", "producer_id").agg(
-        F.count(F.lit(1)).alias("ids"),
-        F.min("transactional_id").alias("one"),
-        F.max("transactional_id").alias("other"),
-        F.min("coordinator_partition").alias("coordinator_partition"),
+    grouped = (
+        run.silver(silver.OWNER)
+        .groupBy("copy", "producer_id")
+        .agg(
+            F.count(F.lit(1)).alias("ids"),
+            F.min("transactional_id").alias("one"),
+            F.max("transactional_id").alias("other"),
+            F.min("coordinator_partition").alias("coordinator_partition"),
+        )
     )
     return tables.localise(grouped.filter(F.col("ids") > 1))
 
@@ -94,7 +111,9 @@ def committed_offset(run: Run) -> Held:
     """Commits that went back, wait, or changed between plain and transactional."""
     is_back = F.col("committed_offset") < F.col("previous_committed_offset")
     is_turn = F.col("is_transactional") != F.col("previous_is_transactional")
-    is_odd = (F.col("outcome") == "pending") | ((F.col("outcome") == "materialised") & (is_back | is_turn))
+    is_odd = (F.col("outcome") == "pending") | (
+        (F.col("outcome") == "materialised") & (is_back | is_turn)
+    )
     return tables.localise(run.silver(silver.COMMITTED_OFFSET).filter(is_odd))
 
 
@@ -108,7 +127,9 @@ def last_committed(run: Run) -> Held:
         .filter(counts)
         .groupBy("copy", "group_id", "topic", "partition")
         .agg(
-            F.max_by(F.struct("committed_offset", "record_offset", "offsets_partition"), "record_offset").alias("last")
+            F.max_by(
+                F.struct("committed_offset", "record_offset", "offsets_partition"), "record_offset"
+            ).alias("last")
         )
         .select("copy", "group_id", "topic", "partition", "last.*")
     )
@@ -132,9 +153,19 @@ def damage_rows(run: Run) -> list[tuple[Any, ...]]:
         is_active = segment is None or base == newest[row["replica_id"]]
         rows.append(
             (
-                place.copy, place.topic, place.partition, place.broker_id, row["file"], base, row["position"],
-                row["size_bytes"], _label(row, is_active), row["explanation"], row["after_offset"],
-                row["next_offset"], is_active,
+                place.copy,
+                place.topic,
+                place.partition,
+                place.broker_id,
+                row["file"],
+                base,
+                row["position"],
+                row["size_bytes"],
+                _label(row, is_active),
+                row["explanation"],
+                row["after_offset"],
+                row["next_offset"],
+                is_active,
             )
         )
     for segment in run.ingested.segments:
@@ -142,9 +173,19 @@ def damage_rows(run: Run) -> list[tuple[Any, ...]]:
             place = places[segment["replica_id"]]
             rows.append(
                 (
-                    place.copy, place.topic, place.partition, place.broker_id, segment["file"],
-                    segment["base_offset"], 0, segment["size_bytes"], "segment_overlap",
-                    "its offsets lie in the segment before it", None, None, True,
+                    place.copy,
+                    place.topic,
+                    place.partition,
+                    place.broker_id,
+                    segment["file"],
+                    segment["base_offset"],
+                    0,
+                    segment["size_bytes"],
+                    "segment_overlap",
+                    "its offsets lie in the segment before it",
+                    None,
+                    None,
+                    True,
                 )
             )
     return rows
@@ -174,7 +215,9 @@ def log_end(run: Run) -> DataFrame:
             key = (one.copy, one.topic, one.partition)
             ends[key] = max(ends.get(key, 0), one.log_end_offset)
     rows = [(*key, end) for key, end in sorted(ends.items())]
-    return tables.local(run.spark, rows, "copy int, topic string, partition int, log_end_offset bigint")
+    return tables.local(
+        run.spark, rows, "copy int, topic string, partition int, log_end_offset bigint"
+    )
 
 
 def coordinator_newest(run: Run) -> Held:
@@ -195,35 +238,54 @@ def snapshot_only(run: Run) -> Held:
     first: dict[int, int] = {}
     for one in run.ingested.segments:
         if one["first_offset"] is not None:
-            first[one["replica_id"]] = min(first.get(one["replica_id"], one["first_offset"]), one["first_offset"])
+            first[one["replica_id"]] = min(
+                first.get(one["replica_id"], one["first_offset"]), one["first_offset"]
+            )
     rows = []
     for fact in run.facts:
         if fact.is_replayed:
             start = max(first.get(fact.replica_id, fact.log_end_offset), fact.log_start_offset or 0)
-            rows.append((fact.replica_id, fact.copy, fact.topic, fact.partition, fact.log_end_offset, start))
-    place = tables.local(run.spark, 
-        rows, "replica_id bigint, copy int, topic string, partition int, log_end_offset bigint, log_start bigint"
+            rows.append(
+                (fact.replica_id, fact.copy, fact.topic, fact.partition, fact.log_end_offset, start)
+            )
+    place = tables.local(
+        run.spark,
+        rows,
+        "replica_id bigint, copy int, topic string, partition int, log_end_offset bigint, log_start bigint",
     )
-    entries = run.bronze(bronze.SIDECAR).filter(
-        (F.col("entry_kind") == "producer_snapshot") & F.col("current_txn_first_offset").isNotNull()
-    ).drop("topic", "partition")
+    entries = (
+        run.bronze(bronze.SIDECAR)
+        .filter(
+            (F.col("entry_kind") == "producer_snapshot")
+            & F.col("current_txn_first_offset").isNotNull()
+        )
+        .drop("topic", "partition")
+    )
     joined = entries.join(F.broadcast(place), "replica_id", how="inner")
     is_end = F.col("end_offset") == F.col("log_end_offset")
-    return tables.localise(joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start"))))
+    return tables.localise(
+        joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start")))
+    )
 
 
 def race_scope(run: Run) -> Held:
     """Committed offsets to which KAFKA-17507 can apply: none behind the first proof of a fixed version."""
-    has_race = F.col("is_transactional") & (F.col("race_ms").isNotNull() | F.col("is_before_marker"))
+    has_race = F.col("is_transactional") & (
+        F.col("race_ms").isNotNull() | F.col("is_before_marker")
+    )
     committed = run.silver(silver.COMMITTED_OFFSET).filter(has_race)
     if is_fixed_version(run.config.kafka_version):
         return Held(committed.limit(0), True)
     proof = (
-        run.bronze(bronze.TXN_STATE).filter(F.col("value_version") >= 1).select("replica_id").limit(1)
+        run.bronze(bronze.TXN_STATE)
+        .filter(F.col("value_version") >= 1)
+        .select("replica_id")
+        .limit(1)
     )
     if not proof.isEmpty():
         return Held(committed.limit(0), True)
-    places = tables.local(run.spark, 
+    places = tables.local(
+        run.spark,
         [(one.replica_id, one.copy, one.partition) for one in run.facts] or [],
         "replica_id bigint, copy int, offsets_partition int",
     )
@@ -258,9 +320,18 @@ def divergence(run: Run) -> Held:
             floor = max(main.history_start_offset, other.history_start_offset)
             pairs.append(
                 (
-                    main.replica_id, other.replica_id, main.copy, main.topic, main.partition, main.broker_id,
-                    other.broker_id, floor, main.log_end_offset, other.high_watermark or 0,
-                    other.max_leader_epoch, main.max_leader_epoch,
+                    main.replica_id,
+                    other.replica_id,
+                    main.copy,
+                    main.topic,
+                    main.partition,
+                    main.broker_id,
+                    other.broker_id,
+                    floor,
+                    main.log_end_offset,
+                    other.high_watermark or 0,
+                    other.max_leader_epoch,
+                    main.max_leader_epoch,
                 )
             )
     if not pairs:
@@ -270,14 +341,25 @@ def divergence(run: Run) -> Held:
 
 def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
     pair = F.broadcast(
-        tables.local(run.spark, 
+        tables.local(
+            run.spark,
             pairs,
-            "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id int, other_broker_id int, "
+            "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id "
+            "int, other_broker_id int, "
             "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int",
         )
     )
-    ours = ("replica_id", "base_offset", "last_offset", "crc", "partition_leader_epoch", "producer_id",
-            "producer_epoch", "is_transactional", "is_control")
+    ours = (
+        "replica_id",
+        "base_offset",
+        "last_offset",
+        "crc",
+        "partition_leader_epoch",
+        "producer_id",
+        "producer_epoch",
+        "is_transactional",
+        "is_control",
+    )
     batches = run.bronze(bronze.BATCH).select(*ours)
     # Records of the internal topics stand for their batches: one row a batch offset is enough.
     for table in (bronze.TXN_STATE, bronze.OFFSET_COMMIT):
@@ -288,41 +370,92 @@ def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
         F.col("base_offset") >= F.col("floor")
     )
     mine = batches.select(
-        F.col("replica_id").alias("main_id"), "base_offset", F.col("crc").alias("main_crc"),
+        F.col("replica_id").alias("main_id"),
+        "base_offset",
+        F.col("crc").alias("main_crc"),
         F.col("partition_leader_epoch").alias("main_epoch"),
     )
     compared = theirs.join(mine, ["main_id", "base_offset"], how="left")
     is_tail = F.col("base_offset") >= F.col("main_end")
     is_other = F.col("main_crc").isNotNull() & (
-        (F.col("crc") != F.col("main_crc")) | (F.col("partition_leader_epoch") != F.col("main_epoch"))
+        (F.col("crc") != F.col("main_crc"))
+        | (F.col("partition_leader_epoch") != F.col("main_epoch"))
     )
     differing = compared.filter(is_tail | is_other)
-    tail_data = differing.filter(F.col("is_transactional") & ~F.col("is_control")).select(
-        "copy", "topic", "partition", "other_id", "producer_id", F.col("producer_epoch").alias("transaction_epoch")
-    ).distinct()
-    emptied = run.silver(silver.PARTITION_TXN).filter(
-        F.col("first_offset").isNull() & (F.col("marker_type") == 1) & F.col("alignment").isin("aligned", "resent")
-    ).select("copy", "topic", "partition", "producer_id", "transaction_epoch").distinct()
-    lost = tail_data.join(
-        emptied, ["copy", "topic", "partition", "producer_id", "transaction_epoch"], how="inner"
-    ).select("other_id", F.lit(True).alias("lost_commit")).distinct()
-    key = ["copy", "topic", "partition", "broker_id", "other_broker_id", "other_id", "high_watermark", "older_epoch",
-           "newer_epoch"]
-    first = differing.groupBy(*key).agg(
-        F.min("base_offset").alias("offset"),
-        F.max("last_offset").alias("last_offset"),
-        F.max(is_other).alias("has_other"),
-    ).join(F.broadcast(lost), "other_id", how="left")
-    is_acknowledged = (F.col("offset") < F.col("high_watermark")) | F.coalesce(F.col("lost_commit"), F.lit(False))
+    tail_data = (
+        differing.filter(F.col("is_transactional") & ~F.col("is_control"))
+        .select(
+            "copy",
+            "topic",
+            "partition",
+            "other_id",
+            "producer_id",
+            F.col("producer_epoch").alias("transaction_epoch"),
+        )
+        .distinct()
+    )
+    emptied = (
+        run.silver(silver.PARTITION_TXN)
+        .filter(
+            F.col("first_offset").isNull()
+            & (F.col("marker_type") == 1)
+            & F.col("alignment").isin("aligned", "resent")
+        )
+        .select("copy", "topic", "partition", "producer_id", "transaction_epoch")
+        .distinct()
+    )
+    lost = (
+        tail_data.join(
+            emptied, ["copy", "topic", "partition", "producer_id", "transaction_epoch"], how="inner"
+        )
+        .select("other_id", F.lit(True).alias("lost_commit"))
+        .distinct()
+    )
+    key = [
+        "copy",
+        "topic",
+        "partition",
+        "broker_id",
+        "other_broker_id",
+        "other_id",
+        "high_watermark",
+        "older_epoch",
+        "newer_epoch",
+    ]
+    first = (
+        differing.groupBy(*key)
+        .agg(
+            F.min("base_offset").alias("offset"),
+            F.max("last_offset").alias("last_offset"),
+            F.max(is_other).alias("has_other"),
+        )
+        .join(F.broadcast(lost), "other_id", how="left")
+    )
+    is_acknowledged = (F.col("offset") < F.col("high_watermark")) | F.coalesce(
+        F.col("lost_commit"), F.lit(False)
+    )
     return first.select(
-        "copy", "topic", "partition", "broker_id", "other_broker_id",
-        F.when(F.col("has_other"), F.lit("same_offset_other_bytes")).otherwise(F.lit("lost_tail")).alias("class"),
-        "offset", "last_offset", "high_watermark", is_acknowledged.alias("is_acknowledged"), "older_epoch", "newer_epoch",
+        "copy",
+        "topic",
+        "partition",
+        "broker_id",
+        "other_broker_id",
+        F.when(F.col("has_other"), F.lit("same_offset_other_bytes"))
+        .otherwise(F.lit("lost_tail"))
+        .alias("class"),
+        "offset",
+        "last_offset",
+        "high_watermark",
+        is_acknowledged.alias("is_acknowledged"),
+        "older_epoch",
+        "newer_epoch",
     )
 
 
 def _entry_rows(run: Run, kind: str) -> DataFrame:
-    rows = tables.read(run.spark, bronze.ENTRY, run.output, run.run_id).filter(F.col("kind") == kind)
+    rows = tables.read(run.spark, bronze.ENTRY, run.output, run.run_id).filter(
+        F.col("kind") == kind
+    )
     return rows.withColumn("is_control", F.lit(False)).withColumn(
         "is_transactional", F.coalesce(F.col("is_transactional"), F.lit(False))
     )

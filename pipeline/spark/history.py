@@ -42,13 +42,22 @@ def with_history(batches: DataFrame) -> DataFrame:
         F.when(is_data, wrapped_last).alias("seq_last"),
     ).select(
         "*",
-        F.coalesce(F.sum(F.col("is_control").cast("long")).over(before), F.lit(0)).alias("run_number"),
-        F.max("producer_epoch").over(before).alias("max_epoch_before"),
-        F.max(F.when(F.col("is_control"), F.col("coordinator_epoch"))).over(before).alias(
-            "coordinator_epoch_before"
+        F.coalesce(F.sum(F.col("is_control").cast("long")).over(before), F.lit(0)).alias(
+            "run_number"
         ),
-        F.last(F.when(is_data, F.struct("seq_last", "producer_epoch", "last_offset",
-               "partition_leader_epoch")), ignorenulls=True).over(before).alias("previous"),
+        F.max("producer_epoch").over(before).alias("max_epoch_before"),
+        F.max(F.when(F.col("is_control"), F.col("coordinator_epoch")))
+        .over(before)
+        .alias("coordinator_epoch_before"),
+        F.last(
+            F.when(
+                is_data,
+                F.struct("seq_last", "producer_epoch", "last_offset", "partition_leader_epoch"),
+            ),
+            ignorenulls=True,
+        )
+        .over(before)
+        .alias("previous"),
     )
     wraps_here = (F.col("seq_last") < F.col("seq_first")).cast("long")
     wraps_before = (
@@ -68,9 +77,7 @@ def with_history(batches: DataFrame) -> DataFrame:
         (F.col("seq_first") + base).alias("first_sequence"),
         (F.col("seq_last") + base + F.col("wraps_here") * F.lit(WRAP)).alias("last_sequence"),
     ).drop("inner", "outer", "wraps_here")
-    reached = F.max(
-        F.when(is_data, F.struct("producer_epoch", "last_sequence"))
-    ).over(before)
+    reached = F.max(F.when(is_data, F.struct("producer_epoch", "last_sequence"))).over(before)
     return unwrapped.select("*", reached.alias("reached"))
 
 
@@ -118,11 +125,15 @@ def runs(history: DataFrame) -> DataFrame:
         F.min(of(has_records, "base_offset")).alias("data_first_offset"),
         F.max(of(has_records, "last_offset")).alias("last_offset"),
         F.count(of(has_records, "base_offset")).alias("batch_count"),
-        F.coalesce(F.sum(of(is_data, "records_count")), F.lit(0)).cast("long").alias("record_count"),
+        F.coalesce(F.sum(of(is_data, "records_count")), F.lit(0))
+        .cast("long")
+        .alias("record_count"),
         F.coalesce(F.sum(of(has_records, "size_bytes")), F.lit(0)).cast("long").alias("size_bytes"),
         F.min(of(has_records, "producer_epoch")).alias("min_epoch"),
         F.max(of(has_records, "producer_epoch")).alias("max_epoch"),
-        F.nullif(F.min(F.coalesce("max_epoch_before", F.lit(-1))), F.lit(-1)).alias("max_epoch_before"),
+        F.nullif(F.min(F.coalesce("max_epoch_before", F.lit(-1))), F.lit(-1)).alias(
+            "max_epoch_before"
+        ),
         F.min(of(is_data, "seq_first")).cast("int").alias("first_sequence"),
         F.min(of(has_records & is_log_append, "max_timestamp_ms")).alias("first_append_ms"),
         F.count(F.col("event")).alias("irregular_count"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.replay.offsets import Committed, CommitRecord, MarkerRecord, OffsetsReplay
+from pipeline.replay.offsets import CommitRecord, Committed, MarkerRecord, OffsetsReplay
 from pipeline.spark.arrow import arrow_schema
 from schemas.silver import COMMITTED_OFFSET
 
@@ -67,7 +67,9 @@ def _step(state: OffsetsReplay, row: tuple[Any, ...]) -> list[Committed]:
     offset, is_control, producer_id = row[1], row[2], row[11]
     if is_control:
         return state.marker(MarkerRecord(offset, producer_id, row[13], row[8], row[9]))
-    record = CommitRecord(offset, row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], *row[11:13])
+    record = CommitRecord(
+        offset, row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], *row[11:13]
+    )
     return state.commit(record)
 
 
@@ -75,13 +77,25 @@ def _row(place: tuple[int, int], one: Committed) -> tuple[Any, ...]:
     record, previous = one.record, one.previous
     is_known = previous is not None
     return (
-        *place, record.record_offset, record.group_id, record.topic, record.partition,
-        record.committed_offset, record.commit_timestamp_ms, record.append_ms, record.leader_epoch,
-        record.is_transactional, record.producer_id if record.is_transactional else None,
-        record.producer_epoch if record.is_transactional else None, one.outcome, one.marker_offset,
+        *place,
+        record.record_offset,
+        record.group_id,
+        record.topic,
+        record.partition,
+        record.committed_offset,
+        record.commit_timestamp_ms,
+        record.append_ms,
+        record.leader_epoch,
+        record.is_transactional,
+        record.producer_id if record.is_transactional else None,
+        record.producer_epoch if record.is_transactional else None,
+        one.outcome,
+        one.marker_offset,
         previous.committed_offset if is_known and previous else None,
         previous.is_transactional if is_known and previous else None,
-        previous.record_offset if is_known and previous else None, one.race_ms, one.is_before_marker,
+        previous.record_offset if is_known and previous else None,
+        one.race_ms,
+        one.is_before_marker,
     )
 
 

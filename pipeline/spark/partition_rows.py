@@ -90,20 +90,37 @@ class _Partition:
 
     def _read_runs(self) -> None:
         names = (
-            "first_offset", "min_epoch", "max_epoch", "first_append_ms", "marker_offset", "marker_ms",
-            "marker_type", "marker_epoch", "marker_coordinator_epoch", "marker_leader_epoch",
-            "producer_id", "coordinator_partition", "max_epoch_before",
+            "first_offset",
+            "min_epoch",
+            "max_epoch",
+            "first_append_ms",
+            "marker_offset",
+            "marker_ms",
+            "marker_type",
+            "marker_epoch",
+            "marker_coordinator_epoch",
+            "marker_leader_epoch",
+            "producer_id",
+            "coordinator_partition",
+            "max_epoch_before",
         )
         self.run = {name: _longs(self.runs, name) for name in names}
         self.is_open = np.asarray(self.runs.column("is_open").to_numpy(), dtype=np.bool_)
-        self.is_transactional = np.asarray(self.runs.column("is_transactional").to_numpy(), np.bool_)
+        self.is_transactional = np.asarray(
+            self.runs.column("is_transactional").to_numpy(), np.bool_
+        )
         has_marker = np.flatnonzero(self.run["marker_offset"] != NONE)
         order = has_marker[np.argsort(self.run["marker_offset"][has_marker], kind="stable")]
         self.order = order
         take = {name: values[order] for name, values in self.run.items()}
         self.markers = Markers(
-            take["marker_offset"], take["marker_ms"], take["producer_id"], take["marker_epoch"],
-            take["marker_type"], take["marker_leader_epoch"], take["marker_coordinator_epoch"],
+            take["marker_offset"],
+            take["marker_ms"],
+            take["producer_id"],
+            take["marker_epoch"],
+            take["marker_type"],
+            take["marker_leader_epoch"],
+            take["marker_coordinator_epoch"],
             take["coordinator_partition"],
         )
         known = (self.markers.ms != NONE) & (
@@ -116,18 +133,37 @@ class _Partition:
 
     def _read_promises(self) -> None:
         names = (
-            "producer_id", "producer_epoch", "prepare_epoch", "outcome", "transaction_version", "added_ms",
-            "prepare_ms", "complete_ms", "prepare_leader_epoch", "complete_leader_epoch",
-            "coordinator_partition", "transaction_offset", "state", "txn_timeout_ms", "start_ms", "leader_epoch",
+            "producer_id",
+            "producer_epoch",
+            "prepare_epoch",
+            "outcome",
+            "transaction_version",
+            "added_ms",
+            "prepare_ms",
+            "complete_ms",
+            "prepare_leader_epoch",
+            "complete_leader_epoch",
+            "coordinator_partition",
+            "transaction_offset",
+            "state",
+            "txn_timeout_ms",
+            "start_ms",
+            "leader_epoch",
         )
         self.promise = {name: _longs(self.promised, name) for name in names}
         one = self.promise
         is_done = np.isin(one["state"], COMPLETE)
         self.promises = Promises(
-            one["producer_id"], one["producer_epoch"], one["prepare_epoch"], one["outcome"],
-            one["transaction_version"], one["added_ms"], one["prepare_ms"],
+            one["producer_id"],
+            one["producer_epoch"],
+            one["prepare_epoch"],
+            one["outcome"],
+            one["transaction_version"],
+            one["added_ms"],
+            one["prepare_ms"],
             np.where(is_done & (one["complete_ms"] != NONE), one["complete_ms"], OPEN_END),
-            one["prepare_leader_epoch"], one["complete_leader_epoch"],
+            one["prepare_leader_epoch"],
+            one["complete_leader_epoch"],
         )
         self.by_producer: dict[int, list[int]] = {}
         if len(one["producer_id"]):
@@ -145,7 +181,10 @@ class _Partition:
         """Rows of both kinds."""
         evidence = self._evidence()
         found = align(
-            self.markers, self.promises, clock_skew_ms=self.tolerances.clock_skew_ms, is_evidence=evidence
+            self.markers,
+            self.promises,
+            clock_skew_ms=self.tolerances.clock_skew_ms,
+            is_evidence=evidence,
         )
         statuses, reasons = self._statuses(found)
         if self.runs.num_rows:
@@ -277,8 +316,11 @@ class _Partition:
             else []
         )
         return judge_unaligned(
-            _value(markers.ms[at]), _value(markers.type[at]), _value(markers.epoch[at]),
-            promises=promises, coordinator=coordinator,
+            _value(markers.ms[at]),
+            _value(markers.type[at]),
+            _value(markers.epoch[at]),
+            promises=promises,
+            coordinator=coordinator,
             is_below_history=bool(markers.offset[at] < self.covered.history_start_offset),
             tolerances=self.tolerances,
         )
@@ -303,19 +345,33 @@ class _Partition:
     ) -> list[Judgement]:
         run = self.run
         before, after = self._around()
-        epoch_of = np.where(
-            promise_of >= 0, self.promise["producer_epoch"][np.maximum(promise_of, 0)], NONE
-        ) if len(self.promise["producer_epoch"]) else np.full(len(promise_of), NONE, np.int64)
-        special = self.is_open | (run["min_epoch"] != run["max_epoch"]) | (epoch_of > run["max_epoch"])
+        epoch_of = (
+            np.where(
+                promise_of >= 0, self.promise["producer_epoch"][np.maximum(promise_of, 0)], NONE
+            )
+            if len(self.promise["producer_epoch"])
+            else np.full(len(promise_of), NONE, np.int64)
+        )
+        special = (
+            self.is_open | (run["min_epoch"] != run["max_epoch"]) | (epoch_of > run["max_epoch"])
+        )
         special |= (alignments == "manual_abort") | (run["first_append_ms"] != NONE)
         result = [Judgement(None, None, None, None)] * len(promise_of)
         for number in np.flatnonzero(special & self.is_transactional):
-            result[number] = self._judge(int(number), found, alignments, promise_of, statuses, before, after)
+            result[number] = self._judge(
+                int(number), found, alignments, promise_of, statuses, before, after
+            )
         return result
 
     def _judge(
-        self, number: int, found: Alignment, alignments: np.ndarray[Any, Any], promise_of: Longs,
-        statuses: np.ndarray[Any, Any], before: Longs, after: Longs,
+        self,
+        number: int,
+        found: Alignment,
+        alignments: np.ndarray[Any, Any],
+        promise_of: Longs,
+        statuses: np.ndarray[Any, Any],
+        before: Longs,
+        after: Longs,
     ) -> Judgement:
         value = {name: _value(values[number]) for name, values in self.run.items()}
         partition = int(self.run["coordinator_partition"][number])
@@ -323,10 +379,21 @@ class _Partition:
         aligned = int(promise_of[number])
         return judge_run(
             Run(
-                int(self.run["producer_id"][number]), value["first_offset"], value["min_epoch"],
-                value["max_epoch"], bool(self.is_open[number]), True, value["first_append_ms"],
-                value["marker_offset"], value["marker_ms"], value["marker_type"], value["marker_epoch"],
-                _value(before[number]), _value(after[number]), value["max_epoch_before"], self.last_ms,
+                int(self.run["producer_id"][number]),
+                value["first_offset"],
+                value["min_epoch"],
+                value["max_epoch"],
+                bool(self.is_open[number]),
+                True,
+                value["first_append_ms"],
+                value["marker_offset"],
+                value["marker_ms"],
+                value["marker_type"],
+                value["marker_epoch"],
+                _value(before[number]),
+                _value(after[number]),
+                value["max_epoch_before"],
+                self.last_ms,
             ),
             str(alignments[number]),
             self._promise(aligned, found) if aligned >= 0 else None,
@@ -343,8 +410,13 @@ class _Partition:
         row = {
             name: self.runs.column(name)[number].as_py()
             for name in (
-                "transactional_id", "coordinator_partition", "owner_is_current", "owner_state",
-                "owner_epoch", "owner_version", "owner_append_ms",
+                "transactional_id",
+                "coordinator_partition",
+                "owner_is_current",
+                "owner_state",
+                "owner_epoch",
+                "owner_version",
+                "owner_append_ms",
             )
         }
         if row["transactional_id"] is None:

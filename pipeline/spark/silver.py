@@ -82,7 +82,8 @@ def facts_of(
     newest: dict[int, dict[int, int]] = {}
     first: dict[int, int | None] = {}
     if coordinators:
-        starts = tables.local(spark, 
+        starts = tables.local(
+            spark,
             [(one.replica_id, one.history_start_offset) for one in coordinators],
             "replica_id bigint, history_start_offset bigint",
         )
@@ -92,17 +93,23 @@ def facts_of(
             .groupBy("replica_id", "partition_leader_epoch")
             .agg(
                 F.max("max_timestamp_ms").alias("newest"),
-                F.min(F.when(is_complete, F.struct("base_offset", "max_timestamp_ms"))).alias("first"),
+                F.min(F.when(is_complete, F.struct("base_offset", "max_timestamp_ms"))).alias(
+                    "first"
+                ),
             )
             .collect()
         )
         for row in rows:
             if row["newest"] is not None:
-                newest.setdefault(row["replica_id"], {})[row["partition_leader_epoch"]] = row["newest"]
+                newest.setdefault(row["replica_id"], {})[row["partition_leader_epoch"]] = row[
+                    "newest"
+                ]
         first = _frontiers(rows)
     facts = covered.with_frontiers(facts, first)
     coverage = covered.coverage(plan, facts, newest, counts, config)
-    return Run(spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts, expired)
+    return Run(
+        spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts, expired
+    )
 
 
 def _frontiers(rows: list[Row]) -> dict[int, int | None]:
@@ -148,13 +155,18 @@ def write_replicas(run: Run) -> None:
 
 def _replayed(run: Run, topic: str | None = None) -> DataFrame:
     rows = [
-        (one.replica_id, one.copy, one.topic, one.partition, one.history_start_offset, one.topic == OFFSETS_TOPIC)
+        (
+            one.replica_id,
+            one.copy,
+            one.topic,
+            one.partition,
+            one.history_start_offset,
+            one.topic == OFFSETS_TOPIC,
+        )
         for one in run.facts
         if one.is_replayed and (topic is None or one.topic == topic)
     ]
-    ddl = (
-        "replica_id bigint, copy int, topic string, partition int, history_start_offset bigint, is_offsets boolean"
-    )
+    ddl = "replica_id bigint, copy int, topic string, partition int, history_start_offset bigint, is_offsets boolean"
     return F.broadcast(tables.local(run.spark, rows, ddl))
 
 
@@ -162,8 +174,8 @@ def _counted(run: Run, rows: DataFrame) -> DataFrame:
     """Drops offsets that a preceding segment of the replica holds already."""
     if not run.ingested.keep_from:
         return rows
-    keep = tables.local(run.spark, 
-        list(run.ingested.keep_from.items()), "segment_id bigint, keep_from bigint"
+    keep = tables.local(
+        run.spark, list(run.ingested.keep_from.items()), "segment_id bigint, keep_from bigint"
     )
     joined = rows.join(F.broadcast(keep), "segment_id", how="left")
     counts = F.col("keep_from").isNull() | (F.col("base_offset") >= F.col("keep_from"))
@@ -200,8 +212,10 @@ def write_offsets(run: Run) -> None:
     )
     shaped = commits.select(
         *[
-            F.lit(False).alias(name) if name == "is_control"
-            else F.lit(None).cast("int").alias(name) if name == "control_type"
+            F.lit(False).alias(name)
+            if name == "is_control"
+            else F.lit(None).cast("int").alias(name)
+            if name == "control_type"
             else F.col(name)
             for name in offset_rows.INPUT
         ]
@@ -263,16 +277,20 @@ def _owner_of(owner: DataFrame) -> DataFrame:
             F.col("transaction_version").alias("version"),
         )
     )
-    return owner.groupBy("copy", "producer_id").agg(best.alias("o")).select(
-        "copy",
-        "producer_id",
-        F.col("o.transactional_id").alias("transactional_id"),
-        F.col("o.coordinator_partition").alias("coordinator_partition"),
-        F.col("o.is_current").alias("owner_is_current"),
-        F.col("o.state").alias("owner_state"),
-        F.col("o.producer_epoch").alias("owner_epoch"),
-        F.col("o.version").alias("owner_version"),
-        F.col("o.append_ms").alias("owner_append_ms"),
+    return (
+        owner.groupBy("copy", "producer_id")
+        .agg(best.alias("o"))
+        .select(
+            "copy",
+            "producer_id",
+            F.col("o.transactional_id").alias("transactional_id"),
+            F.col("o.coordinator_partition").alias("coordinator_partition"),
+            F.col("o.is_current").alias("owner_is_current"),
+            F.col("o.state").alias("owner_state"),
+            F.col("o.producer_epoch").alias("owner_epoch"),
+            F.col("o.version").alias("owner_version"),
+            F.col("o.append_ms").alias("owner_append_ms"),
+        )
     )
 
 
@@ -314,12 +332,24 @@ def write_events(run: Run) -> None:
     )
     if irregular.isEmpty():
         if tables.exists(silver.SEQUENCE_EVENT, run.output):
-            tables.replace(tables.empty(run.spark, silver.SEQUENCE_EVENT), silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired)
+            tables.replace(
+                tables.empty(run.spark, silver.SEQUENCE_EVENT),
+                silver.SEQUENCE_EVENT,
+                run.output,
+                run.run_id,
+                also=run.expired,
+            )
         return
-    batches = batches_with_history(run).join(F.broadcast(irregular), ["replica_id", "producer_id"], how="left_semi")
+    batches = batches_with_history(run).join(
+        F.broadcast(irregular), ["replica_id", "producer_id"], how="left_semi"
+    )
     data = batches.filter(~F.col("is_control")).select(
-        "replica_id", "producer_id", "producer_epoch", F.col("base_offset").alias("other_offset"),
-        F.col("first_sequence").alias("other_first"), F.col("last_sequence").alias("other_last"),
+        "replica_id",
+        "producer_id",
+        "producer_epoch",
+        F.col("base_offset").alias("other_offset"),
+        F.col("first_sequence").alias("other_first"),
+        F.col("last_sequence").alias("other_last"),
         F.col("history_start_offset").alias("other_history_start"),
     )
     events = batches.filter(F.col("event").isNotNull())
@@ -336,20 +366,28 @@ def write_events(run: Run) -> None:
         .agg(
             F.min("other_offset").alias("other_offset"),
             F.max(
-                (F.col("other_first") == F.col("first_sequence")) & (F.col("other_last") == F.col("last_sequence"))
+                (F.col("other_first") == F.col("first_sequence"))
+                & (F.col("other_last") == F.col("last_sequence"))
             ).alias("is_exact"),
         )
     )
     joined = events.join(repeats, ["replica_id", "producer_id", "base_offset"], how="left")
     place = _replayed(run).select("replica_id", "copy", "topic", "partition")
     repeated = F.when(F.col("is_exact"), F.lit("exact")).otherwise(F.lit("overlap"))
-    kind = (
-        F.when(F.col("event") == "back", F.when(F.col("other_offset").isNotNull(), repeated).otherwise(F.lit("reset")))
-        .otherwise(F.col("event"))
-    )
+    kind = F.when(
+        F.col("event") == "back",
+        F.when(F.col("other_offset").isNotNull(), repeated).otherwise(F.lit("reset")),
+    ).otherwise(F.col("event"))
     rows = joined.join(place, "replica_id", how="inner").select(
-        "copy", "topic", "partition", "replica_id", "producer_id",
-        F.col("base_offset").alias("offset"), "last_offset", kind.alias("kind"), "producer_epoch",
+        "copy",
+        "topic",
+        "partition",
+        "replica_id",
+        "producer_id",
+        F.col("base_offset").alias("offset"),
+        "last_offset",
+        kind.alias("kind"),
+        "producer_epoch",
         F.coalesce("first_sequence", F.lit(-1)).alias("first_sequence"),
         F.coalesce("last_sequence", F.lit(-1)).alias("last_sequence"),
         F.col("max_epoch_before").alias("previous_epoch"),
@@ -361,7 +399,9 @@ def write_events(run: Run) -> None:
         "is_transactional",
         F.col("max_timestamp_ms").alias("timestamp_ms"),
     )
-    tables.replace(rows.coalesce(1), silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired)
+    tables.replace(
+        rows.coalesce(1), silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired
+    )
 
 
 _PHYSICAL = {
@@ -395,11 +435,21 @@ def lso(partition_txn: DataFrame) -> DataFrame:
         by_start.rowsBetween(Window.unboundedPreceding, -1)
     )
     runs = partition_txn.filter(F.col("is_transactional"))
-    pinned = runs.select("*", F.greatest("first_offset", F.coalesce(earlier, F.lit(-1))).alias("pinned_from_offset"))
-    is_pin = F.col("marker_offset").isNull() | (F.col("pinned_from_offset") < F.col("marker_offset"))
+    pinned = runs.select(
+        "*", F.greatest("first_offset", F.coalesce(earlier, F.lit(-1))).alias("pinned_from_offset")
+    )
+    is_pin = F.col("marker_offset").isNull() | (
+        F.col("pinned_from_offset") < F.col("marker_offset")
+    )
     return pinned.filter(is_pin & (F.col("pinned_from_offset") < 2**62)).select(
-        "copy", "topic", "partition", "replica_id", "producer_id", "run_number",
-        F.col("first_offset").alias("last_stable_offset"), "pinned_from_offset",
+        "copy",
+        "topic",
+        "partition",
+        "replica_id",
+        "producer_id",
+        "run_number",
+        F.col("first_offset").alias("last_stable_offset"),
+        "pinned_from_offset",
         F.col("marker_offset").alias("pinned_to_offset"),
     )
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Planted:
-    """`must`: a finding with these fields (a list means any of); `may`: what may come along,
-    because one fault in the files can break several promises."""
+    """What an audit of the planted copy has to say.
+
+    `must`: a finding with these fields (a list means any of); `may`: what may come along,
+    because one fault in the files can break several promises.
+    """
 
     must: dict[str, object]
     may: list[dict[str, object]] = field(default_factory=list)

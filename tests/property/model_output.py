@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from pipeline.wire.batch import Batch, increment_sequence
@@ -21,8 +22,10 @@ Place = tuple[int, TopicPartition]
 
 @dataclass(frozen=True)
 class Copy:
-    """Moments (model time, ms) at which each broker's partitions were read; `is_clean` after an
-    orderly stop of all brokers."""
+    """Moments (model time, ms) at which each broker's partitions were read.
+
+    `is_clean` after an orderly stop of all brokers.
+    """
 
     moments: dict[Place, int]
     is_clean: bool
@@ -37,7 +40,7 @@ def places(model: Model) -> list[Place]:
 
 def at_once(model: Model, when: int | None = None, *, is_clean: bool = True) -> Copy:
     """Return a copy of one instant, the present when not given; not clean is a crash image."""
-    return Copy({place: when or model.now for place in places(model)}, is_clean)
+    return Copy(dict.fromkeys(places(model), when or model.now), is_clean)
 
 
 def while_running(model: Model, rng: random.Random, spread_ms: int = 60_000) -> Copy:
@@ -161,7 +164,7 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
         rolls = [0, len(rows)]
         if rng is not None and len(rows) > 8:
             rolls[1:1] = sorted(rng.sample(range(1, len(rows)), k=rng.randint(0, 2)))
-        for start, end in zip(rolls, rolls[1:], strict=False):
+        for start, end in pairwise(rolls):
             _write_segment(log_dir, place[1], rows, start, end)
         if copy.is_clean and rows:
             data = log_layout.snapshot(producer_state(rows)[0])
