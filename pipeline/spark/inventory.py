@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass, field
 
 UNKNOWN_CLUSTER = "unknown"
+LAST_BYTES = 128
+"""What of each file tells two versions of equal size apart."""
 Offsets = dict[tuple[str, int], int]
 
 
@@ -139,9 +142,19 @@ class Plan:
     unread: tuple[Skipped, ...]
 
     def fingerprint(self) -> str:
-        """Hash of names and sizes of all files: the same input has the same."""
-        items = sorted((one.name, one.size) for one in self.files)
+        """Hash of names, sizes and last bytes of all files: the same input has the same."""
+        items = sorted((one.name, one.size, _last_bytes(one.path)) for one in self.files)
         return hashlib.sha256(json.dumps(items).encode()).hexdigest()
+
+
+def _last_bytes(path: str) -> str:
+    """The end of a file in hex; empty when it cannot be read (the ingest says so)."""
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(max(os.fstat(stream.fileno()).st_size - LAST_BYTES, 0))
+            return stream.read(LAST_BYTES).hex()
+    except OSError:
+        return ""
 
 
 def stable_id(*parts: object) -> int:
