@@ -21,7 +21,7 @@ from pipeline import coverage_report as coverage
 from pipeline import findings as found
 from pipeline.config import Config
 from pipeline.detect import DETECTORS
-from pipeline.errors import ConfigError, UsageError
+from pipeline.errors import UsageError
 from pipeline.report.files import write_findings, write_json
 from pipeline.spark import bronze, silver, tables
 from pipeline.spark import coverage as covered
@@ -31,7 +31,7 @@ from pipeline.text import redact
 from pipeline.verdict import Verdict
 from schemas import gold
 
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 Progress = Callable[[str], None]
 
 
@@ -55,8 +55,6 @@ def run(
     Raises:
         UsageError: Input that cannot be used, or an output root of another cluster.
     """
-    if config.redact:
-        raise ConfigError("redact: true is not available in this version; nothing was read")
     started = time.monotonic()
     laps: dict[str, float] = {}
 
@@ -231,7 +229,7 @@ def _judge(
         "configuration": one.config.fingerprint(),
         "input": {"paths": list(one.config.inputs), "fingerprint": one.plan.fingerprint()},
         "previous_run": earlier[-1]["run_id"] if earlier else None,
-        "command_line": [Path(sys.argv[0]).name, *map(redact, sys.argv[1:])],
+        "command_line": ["spark-submit.sh", *map(redact, sys.argv[1:])],
         "timing": {"elapsed_s": round(time.monotonic() - started, 1), "stages": laps},
     }
     directory = str(Path(one.output, "runs", one.run_id))

@@ -130,9 +130,12 @@ def load(path: str | None, overrides: dict[str, Any]) -> Config:
             target = target[parent]
         target[last] = value
     try:
-        return Config.model_validate(values)
+        config = Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(_explain(error, path, lines)) from None
+    if config.redact:
+        raise ConfigError("redact: true is not available in this version; nothing was read")
+    return config
 
 
 class _Loader(yaml.SafeLoader):
