@@ -295,7 +295,7 @@ def _repeated(
     fact = Step("repeated_append", version, last.state, last.producer_epoch, None, None)
     transaction = state.transaction
     if transaction is not None and record.state in PREPARE:
-        transaction = _prepared(transaction, record, transaction.cause or "client_abort")
+        transaction = _prepared(transaction, record, transaction.cause or "client_abort", version)
     return IdState(record, state.before, transaction, state.earlier), fact, None
 
 
@@ -370,9 +370,7 @@ def _advance(
         return open_one._replace(added=open_one.added + more, transaction_version=version), None
     if record.state in PREPARE:
         base = open_one if open_one is not None else _open(record, version, cause)
-        return _prepared(base, record, cause)._replace(
-            transaction_version=max(version, base.transaction_version)
-        ), None
+        return _prepared(base, record, cause, version), None
     if record.state in COMPLETE and open_one is not None:
         done = open_one._replace(
             state=record.state,
@@ -409,10 +407,10 @@ def _open(record: Record, version: int, cause: str) -> Transaction:
         is_ongoing and cause != "first_retained",
         tuple((name, added_ms) for name in _split(record)),
     )
-    return transaction if is_ongoing else _prepared(transaction, record, cause)
+    return transaction if is_ongoing else _prepared(transaction, record, cause, version)
 
 
-def _prepared(transaction: Transaction, record: Record, cause: str) -> Transaction:
+def _prepared(transaction: Transaction, record: Record, cause: str, version: int) -> Transaction:
     assert record.state in PREPARE
     outcome = 1 if record.state == PREPARE_COMMIT else 0
     is_again = transaction.outcome == outcome
@@ -424,6 +422,7 @@ def _prepared(transaction: Transaction, record: Record, cause: str) -> Transacti
         prepare_offset=record.offset,
         prepare_ms=transaction.prepare_ms if is_again else record.append_ms,
         prepare_leader_epoch=record.leader_epoch,
+        transaction_version=max(version, transaction.transaction_version),
     )
 
 
