@@ -1,0 +1,219 @@
+"""What the detectors accuse, as loops over the rows of `tests.pure_audit`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.detect.coordinator_state import STUCK_MS
+from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+from tests.pure_audit import Replayed
+from tests.pure_files import damage, divergence, finding, snapshot_only
+from tests.pure_input import Row, places
+
+HANGING = (
+    "orphan_producer",
+    "not_in_transaction",
+    "epoch_mismatch",
+    "prepare_stuck",
+    "past_deadline",
+)
+MARKERS = ("torn", "wrong_outcome", "wrong_epoch", "unexpected", "early_completion")
+
+
+def accusations(one: Replayed) -> list[Row]:
+    """Everything above `info`, in the order of the detectors; of `info` manual aborts and windows."""
+    rules = (
+        _hanging, snapshot_only, _events, _zombies, _outside, _missing, _markers, _steps, _shared,
+        _stuck, _regressed, _blocked, _beyond_end, _races, divergence, damage,
+    )  # fmt: skip
+    return [found for rule in rules for found in rule(one)]
+
+
+def _hanging(one: Replayed) -> Iterator[Row]:
+    for run in one.runs:
+        label = run["judgement"]
+        if label in HANGING:
+            yield finding("hanging_transaction", label, "critical", run, reason=run["reason"])
+        elif label == "owner_not_copied_late":
+            yield finding("hanging_transaction", "owner_not_copied", "major", run)
+
+
+_EVENTS = {
+    "exact": ("duplicate_batch", "exact", "critical"),
+    "overlap": ("duplicate_batch", "overlap", "critical"),
+    "epoch_regressed": ("zombie_write", "epoch_regressed", "critical"),
+    "gap": ("sequence_gap", "lost", "major"),
+}
+
+
+def _events(one: Replayed) -> Iterator[Row]:
+    for place, event in one.events:
+        if event.kind in _EVENTS:
+            where = {"topic": place.topic, "partition": place.partition,
+                     "producer_id": event.producer_id, "first_offset": event.step.offset}  # fmt: skip
+            yield finding(*_EVENTS[event.kind], where)
+
+
+def _zombies(one: Replayed) -> Iterator[Row]:
+    known = {
+        (place.replica_id, event.producer_id, event.step.offset)
+        for place, event in one.events
+        if event.kind == "epoch_regressed"
+    }
+    for run in one.runs:
+        if (
+            run["zombie"]
+            and (run["replica_id"], run["producer_id"], run["first_offset"]) not in known
+        ):
+            yield finding("zombie_write", run["zombie"], "critical", run)
+        before, epoch = run["coordinator_epoch_before"], run["marker_coordinator_epoch"]
+        is_back = before is not None and epoch is not None and epoch < before
+        if is_back and run["alignment"] not in ("manual_abort", "context"):
+            marker = run | {"first_offset": run["marker_offset"]}
+            yield finding("zombie_write", "stale_coordinator", "critical", marker)
+
+
+def _outside(one: Replayed) -> Iterator[Row]:
+    for run in one.runs:
+        if run["outside"]:
+            severity = "major" if run["outside"] == "swallowed" else "critical"
+            yield finding("write_outside_transaction", run["outside"], severity, run)
+
+
+def _missing(one: Replayed) -> Iterator[Row]:
+    for promise in one.promises:
+        if promise["status"] == "missing":
+            yield finding("marker_audit", "missing", "major", promise,
+                           first_offset=promise["prepare_offset"], reason=promise["reason"])  # fmt: skip
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    names = ("copy", "coordinator_partition", "transactional_id", "transaction_offset")
+    return tuple(row[name] for name in names)
+
+
+def _markers(one: Replayed) -> Iterator[Row]:
+    kept = {
+        _key(promise)
+        for promise in one.promises
+        if promise["status"] == "present" and promise["marker_type"] == promise["outcome"]
+    }
+    for run in one.runs:
+        label = run["alignment"]
+        if label in MARKERS:
+            if label == "wrong_outcome" and _key(run) in kept:
+                label = "torn"
+            severity = "critical" if label in ("torn", "wrong_outcome") else "major"
+            yield finding("marker_audit", label, severity, run, first_offset=run["marker_offset"])
+        if label == "manual_abort":
+            yield finding("manual_abort", label, "info", run, first_offset=run["marker_offset"])
+
+
+def _steps(one: Replayed) -> Iterator[Row]:
+    for step in one.steps:
+        if step["violation"]:
+            where = step | {"topic": TXN_TOPIC, "partition": step["coordinator_partition"],
+                            "first_offset": step["offset"]}  # fmt: skip
+            yield finding("coordinator_state", step["violation"], "major", where,
+                           reason=step["explanation"])  # fmt: skip
+
+
+def _shared(one: Replayed) -> Iterator[Row]:
+    ids: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for owner in one.owners:
+        ids[owner["copy"], owner["producer_id"]].add(owner["transactional_id"])
+    for (_, producer_id), names in ids.items():
+        if len(names) > 1:
+            where = {"producer_id": producer_id, "transactional_id": min(names), "topic": TXN_TOPIC}
+            yield finding("coordinator_state", "producer_id_shared", "major", where)
+
+
+def _stuck(one: Replayed) -> Iterator[Row]:
+    newest = {
+        (place.copy, place.partition): one.read.newest.get(place.replica_id, {})
+        for place in places(one.read, TXN_TOPIC)
+    }
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for promise in one.promises:
+        if promise["state"] in (2, 3):
+            groups[_key(promise)].append(promise)
+    for promises in groups.values():
+        if any(promise["status"] != "present" for promise in promises):
+            continue
+        times = [one["marker_ms"] for one in promises if one["marker_ms"] is not None]
+        last, first = max([*times, promises[0]["prepare_ms"]]), promises[0]
+        epochs = newest.get((first["copy"], first["coordinator_partition"]), {})
+        if epochs.get(first["prepare_leader_epoch"], last) > last + STUCK_MS:
+            where = first | {"topic": TXN_TOPIC, "partition": first["coordinator_partition"],
+                             "first_offset": first["prepare_offset"]}  # fmt: skip
+            yield finding("coordinator_state", "prepare_with_all_markers", "major", where)
+
+
+def _regressed(one: Replayed) -> Iterator[Row]:
+    for row in one.offsets:
+        before = row["previous_committed_offset"]
+        is_back = before is not None and (row["committed_offset"] or 0) < before
+        if row["outcome"] == "materialised" and is_back and row["is_transactional"]:
+            yield finding("committed_offset", "regressed", "minor", row,
+                           first_offset=row["record_offset"])  # fmt: skip
+
+
+def _blocked(one: Replayed) -> Iterator[Row]:
+    hanging = {
+        (run["copy"], run["partition"], run["producer_id"])
+        for run in one.runs
+        if run["topic"] == OFFSETS_TOPIC and run["judgement"] in HANGING
+    }
+    for row in one.offsets:
+        key = (row["copy"], row["offsets_partition"], row["producer_id"])
+        if row["outcome"] == "pending" and key in hanging:
+            yield finding("committed_offset", "blocked", "critical", row,
+                           first_offset=row["record_offset"])  # fmt: skip
+
+
+def _beyond_end(one: Replayed) -> Iterator[Row]:
+    ends: dict[tuple[int, str, int], int] = {}
+    for place in one.read.facts:
+        if place.is_one_instant:
+            key = (place.copy, place.topic, place.partition)
+            ends[key] = max(place.log_end_offset, ends.get(key, 0))
+    last = {
+        (row["copy"], row["group_id"], row["topic"], row["partition"]): row
+        for row in sorted(one.offsets, key=lambda row: row["record_offset"])
+        if row["outcome"] in ("materialised", "deleted")
+    }
+    for (copy, _, topic, partition), row in last.items():
+        end = ends.get((copy, topic, partition))
+        if end is not None and (row["committed_offset"] or 0) > end:
+            yield finding("committed_offset", "beyond_end", "minor", row,
+                           first_offset=row["record_offset"])  # fmt: skip
+
+
+def _races(one: Replayed) -> Iterator[Row]:
+    """Rungs of the ladder of KAFKA-17507, on logs in which nothing proves a fixed version."""
+    states = [row for rows in one.read.states.values() for row in rows]
+    if any((row["value_version"] or 0) >= 1 for row in states):
+        return
+    fixed = {
+        (place.copy, place.partition): row["base_offset"]
+        for place in places(one.read, OFFSETS_TOPIC)
+        for row in reversed(one.read.commits.get(place.replica_id, []))
+        if (row["value_version"] or 0) >= 4
+    }
+    seen = set()
+    for row in one.offsets:
+        until = fixed.get((row["copy"], row["offsets_partition"]), row["record_offset"] + 1)
+        if not row["is_transactional"] or row["record_offset"] >= until:
+            continue
+        if row["is_before_marker"]:
+            yield finding("offset_race", "bypass", "major", row, first_offset=row["record_offset"])
+        key = (row["copy"], row["offsets_partition"], row["group_id"], row["producer_id"])
+        is_window = (
+            row["race_ms"] is not None and 0 <= row["race_ms"] < one.read.config.race_window_ms
+        )
+        if is_window and key not in seen:
+            seen.add(key)
+            where = row | {"topic": OFFSETS_TOPIC, "partition": row["offsets_partition"]}
+            yield finding("offset_race", "window", "info", where, first_offset=None)
