@@ -18,7 +18,7 @@ class TransactionState(IntEnum):
     PREPARE_EPOCH_FENCE = 7
 
 
-STATE_NAMES = {
+STATE_NAMES: dict[int, str] = {
     TransactionState.EMPTY: "Empty",
     TransactionState.ONGOING: "Ongoing",
     TransactionState.PREPARE_COMMIT: "PrepareCommit",

@@ -20,7 +20,7 @@ NONE = -(2**62)
 OPEN_END = 2**62
 SAMPLE = 400
 """Markers of one group that vote; more do not move the result."""
-CANDIDATES = 64
+CANDIDATES = 512
 """Transactions that one marker may vote for."""
 NEIGHBOURS = 4
 """Transactions of one epoch follow each other: only the last few before a marker can hold it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.codes import STATE_NAMES, TransactionState
+from schemas.codes import STATE_NAMES
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, DEAD, FENCE = range(
     8
@@ -135,23 +135,22 @@ def step(
         The new state, what the record means, and the transaction that it ended, if it ended one.
     """
     last = state.last
-    if record.state in (DEAD, FENCE):
-        name = STATE_NAMES[TransactionState(record.state)]
+    if record.state is not None and record.state not in LEGAL_PREVIOUS:
         fact = Step(
             "first_retained" if last is None else "init_retry",
             0,
             last.state if last else None,
             last.producer_epoch if last else None,
             "impossible_state_on_disk",
-            f"{name} is never written to the log",
+            f"{_name(record.state)} is never written to the log",
         )
         return state, fact, None
     if last is None or last.state is None:
-        return _first(state, record, is_complete)
+        return _first(state, record, frontier_offset, is_complete)
     version = _version(record, last)
     problem = _problem(last, record, version)
     if problem is not None:
-        if _is_repeat(last, record):
+        if _is_repeat(last, record, problem[0]):
             return _repeated(state, record, version)
         if state.before is not None and _is_failed_attempt(state.before, last, record, version):
             previous = state.earlier if state.earlier is not None else None
@@ -170,12 +169,14 @@ def step(
     return IdState(record, last, transaction, done or state.earlier), fact, done
 
 
-def _first(state: IdState, record: Record, is_complete: bool) -> tuple[IdState, Step, None]:
+def _first(
+    state: IdState, record: Record, frontier_offset: int, is_complete: bool
+) -> tuple[IdState, Step, None]:
     version = (
         0 if record.value_version in (None, 0) else max(1, record.client_transaction_version or 0)
     )
     previous = state.last.state if state.last else None
-    must_be_empty = state.last is not None or is_complete
+    must_be_empty = is_complete if state.last is None else state.last.offset >= frontier_offset
     violation = explanation = None
     if must_be_empty and record.state not in (EMPTY, None):
         violation = "illegal_transition"
@@ -209,8 +210,6 @@ def _problem(last: Record, record: Record, version: int) -> tuple[str, str] | No
         if last.state in (ONGOING, *PREPARE):
             return "illegal_transition", f"tombstone while {_name(last.state)}"
         return None
-    if state not in LEGAL_PREVIOUS:
-        return "impossible_state_on_disk", f"state {state} does not exist"
     if last.state not in LEGAL_PREVIOUS[state]:
         return "illegal_transition", f"{_name(last.state)} -> {_name(state)}"
     if state == PREPARE_ABORT and last.state != ONGOING and version < 2:
@@ -244,9 +243,10 @@ def _epoch_problem(last: Record, record: Record, version: int) -> tuple[str, str
     elif state in PREPARE:
         if same_id and delta == 2 and version == 2 and state == PREPARE_ABORT:
             return "double_epoch_bump", _epoch_text(last, record)
-        allowed = (1,) if version == 2 else ((0, 1) if state == PREPARE_ABORT else (0,))
-        is_exhausted = last.producer_epoch >= MAX_EPOCH - 1
-        is_legal = same_id and (delta in allowed or (is_exhausted and delta in (0, 1)))
+        # Under version 0 and 1 a fence may jump: failed attempts burn epochs in memory (KAFKA-9666).
+        is_burnt = version < 2 and state == PREPARE_ABORT and delta >= 0
+        is_exhausted = last.producer_epoch >= MAX_EPOCH - 1 and delta in (0, 1)
+        is_legal = same_id and (delta == (1 if version == 2 else 0) or is_burnt or is_exhausted)
     else:
         rotated = record.producer_epoch == 0 and last.producer_epoch == MAX_EPOCH
         known = record.producer_id == last.next_producer_id or last.next_producer_id in (None, -1)
@@ -261,8 +261,10 @@ def _epoch_text(last: Record, record: Record) -> str:
     )
 
 
-def _is_repeat(last: Record, record: Record) -> bool:
+def _is_repeat(last: Record, record: Record, rule: str) -> bool:
     """The same step again, or a Prepare* replaced by another before Complete*: a failed append."""
+    if rule == "partition_set_shrank" and not _waited(last, record):
+        return False
     same_id = record.producer_id == last.producer_id
     near = record.producer_epoch - last.producer_epoch in (0, 1)
     if record.state in PREPARE and last.state in PREPARE:
@@ -281,10 +283,16 @@ def _is_plain_repeat(last: Record, record: Record) -> bool:
 
 def _is_failed_attempt(before: Record, last: Record, record: Record, version: int) -> bool:
     """`last` was never adopted: the record follows from the state before it, after the wait for the followers."""
-    if before.state is None or last.append_ms is None or record.append_ms is None:
+    if before.state is None or not _waited(last, record):
         return False
-    waited = record.append_ms - last.append_ms >= FAILED_APPEND_MS
-    return waited and _problem(before, record, version) is None
+    return _problem(before, record, version) is None
+
+
+def _waited(last: Record, record: Record) -> bool:
+    """Long enough between the two for the first one's append to have failed."""
+    if last.append_ms is None or record.append_ms is None:
+        return False
+    return record.append_ms - last.append_ms >= FAILED_APPEND_MS
 
 
 def _repeated(
@@ -435,4 +443,4 @@ def _parts(record: Record) -> set[str]:
 
 
 def _name(state: int | None) -> str:
-    return "tombstone" if state is None else STATE_NAMES.get(TransactionState(state), str(state))
+    return "tombstone" if state is None else STATE_NAMES.get(state, f"state {state}")

@@ -137,10 +137,9 @@ def promise_status(
         return "context", "nothing proves that the partition was there before the transaction"
     if promise.state in PREPARE:
         alive = alive_ms(coordinator, promise.prepare_leader_epoch)
-        newest = max(coordinator.newest_ms.values(), default=None)
-        if promise.prepare_ms is None or newest is None:
+        if promise.prepare_ms is None or alive is None:
             return "in_flight", "no time to judge by"
-        waited = max(alive or newest, newest) - promise.prepare_ms
+        waited = alive - promise.prepare_ms
         if waited > tolerances.patience_ms:
             return "prepare_stuck", f"its coordinator went on for {waited} ms"
         return "in_flight", f"its coordinator was seen for {waited} ms after Prepare*"
@@ -350,7 +349,8 @@ def _judge_open(
     reason = _unprovable(run, owner, partition, coordinator, tolerances)
     if reason is not None:
         return Judgement("in_flight", None, zombie, reason)
-    is_moved_on = not owner.is_current or _moved_on(owner, run.max_epoch)
+    is_expired = owner.state is None
+    is_moved_on = not is_expired and (not owner.is_current or _moved_on(owner, run.max_epoch))
     is_known = _history_known(run, coordinator, tolerances)
     outside = _outside_class(run, owner.state) if is_known else None
     if is_moved_on:

@@ -252,7 +252,6 @@ def test_generated_markers_find_their_own_or_none(seed: int, gap_ms: int) -> Non
     assert (found.promise >= 0).mean() > (0.99 if gap_ms >= 60 else 0.8)
 
 
-@pytest.mark.xfail(strict=True, reason="a marker votes for the last 64 transactions only")
 def test_a_producer_of_a_hundred_transactions_a_second() -> None:
     for seed in range(4):
         marks, owed, wanted = lives(seed, 12, count=400)

@@ -242,7 +242,6 @@ def test_closed_runs(name: str) -> None:
     assert judged(run, **facts) == wanted
 
 
-@pytest.mark.xfail(strict=True, reason="an expired id counts as one that moved on")
 def test_an_id_that_expired_was_not_fenced() -> None:
     """A tombstone says that nothing happened for a week, not that another instance began."""
     expired = owner(is_current=False, state=None, producer_epoch=None)

@@ -93,7 +93,6 @@ def test_promises(name: str) -> None:
     assert promise_status(promise, **(plain | facts))[0] == wanted
 
 
-@pytest.mark.xfail(strict=True, reason="the time of the stop counts as time that it was alive")
 def test_a_stopped_cluster_waits_for_nobody() -> None:
     """Prepare*, a stop of an hour, and a coordinator that has just come back."""
     back = COORDINATOR._replace(newest_ms={0: NOW + 60, 2: NOW + 3_600_000})
