@@ -133,7 +133,8 @@ def promise_status(
         return "not_copied", "no replica of the partition is in the copy"
     started_ms = promise.added_ms if promise.added_ms is not None else promise.prepare_ms
     is_young = started_ms is None or history_from_ms + tolerances.clock_skew_ms >= started_ms
-    if is_young and not has_open_run:
+    # Prepared, it is its producer's only one, and open data are its data; complete, another may follow.
+    if is_young and not (has_open_run and promise.state in PREPARE):
         return "context", "nothing proves that the partition was there before the transaction"
     if promise.state in PREPARE:
         alive = alive_ms(coordinator, promise.prepare_leader_epoch)
@@ -329,7 +330,7 @@ def _judge_open(
         if promise.state in PREPARE:
             label = "prepare_stuck" if status == "prepare_stuck" else "in_flight"
             return Judgement(label, None, zombie, f"{promise.transactional_id}: {status}")
-        if status != "missing":
+        if status != "missing" or not _is_seen_late_enough(run, partition, coordinator, tolerances):
             return Judgement(
                 "in_flight", None, zombie, f"its transaction is complete, marker {status}"
             )

@@ -191,13 +191,18 @@ def with_frontiers(
 
 
 def partition_count(plan: Plan, copy: int, topic: str, configured: int | None) -> int | None:
-    """Number of partitions of an internal topic: configured, or as the checkpoints list them without a gap."""
+    """Number of partitions of an internal topic: configured, or as stopped brokers list them without a gap.
+
+    A checkpoint that was copied from a running broker may be older than some of the partitions, so it tells no number.
+    """
     if configured is not None:
         return configured
-    listed: set[int] = set()
-    for log_dir in plan.log_dirs:
-        if log_dir.copy == copy:
-            listed |= {number for name, number in log_dir.high_watermarks if name == topic}
+    listed = {one.partition for one in plan.replicas if one.copy == copy and one.topic == topic}
+    mine = [log_dir for log_dir in plan.log_dirs if log_dir.copy == copy]
+    if not any(log_dir.is_clean_shutdown for log_dir in mine):
+        return None
+    for log_dir in mine:
+        listed |= {number for name, number in log_dir.high_watermarks if name == topic}
     if listed and listed == set(range(max(listed) + 1)):
         return max(listed) + 1
     return None

@@ -239,10 +239,15 @@ class _Partition:
                 partition=self.covered,
                 coordinator=self._coordinator(promise.coordinator_partition),
                 history_from_ms=self.history_from_ms,
-                has_open_run=int(self.promise["producer_id"][number]) in with_open,
+                has_open_run=self._is_last(int(number), with_open),
                 tolerances=self.tolerances,
             )
         return statuses, reasons
+
+    def _is_last(self, number: int, with_open: set[int]) -> bool:
+        """Open data vouch for the last transaction of their producer only."""
+        producer_id = int(self.promise["producer_id"][number])
+        return producer_id in with_open and self._of_producer(producer_id)[-1] == number
 
     def _of_producer(self, producer_id: int) -> list[int]:
         if not self.promised.num_rows:

@@ -72,22 +72,7 @@ def how_to_cut(source: Path, rng: random.Random) -> cuts.How:
     )
 
 
-ACCUSED = {
-    **dict.fromkeys(
-        (6, 11, 77), "open data vouch for transactions older than the partition's history"
-    ),
-    **dict.fromkeys((16, 42, 49, 69, 70), "an old checkpoint lists fewer coordinator partitions"),
-}
-
-
-def cut_seeds() -> list[object]:
-    def marks(seed: int) -> list[pytest.MarkDecorator]:
-        return [pytest.mark.xfail(reason=ACCUSED[seed])] if seed in ACCUSED else []
-
-    return [pytest.param(seed, marks=marks(seed)) for seed in range(CUTS)]
-
-
-@pytest.mark.parametrize("seed", cut_seeds())
+@pytest.mark.parametrize("seed", range(CUTS))
 def test_a_cut_copy_accuses_nobody(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     number = rng.choice(CLEAN)

@@ -61,8 +61,8 @@ STATUSES = {
         COMPLETE, {"history_from_ms": NOW - 1_000}, "context",
     ),
     "something shows that it was there": (COMPLETE, {"history_from_ms": NOW - 1_001}, "missing"),
-    "open data show that it was there": (
-        COMPLETE, {"history_from_ms": ALWAYS, "has_open_run": True}, "missing",
+    "open data show nothing of a complete one": (
+        COMPLETE, {"history_from_ms": ALWAYS, "has_open_run": True}, "context",
     ),
     "no time of its start": (COMPLETE._replace(added_ms=None, prepare_ms=None), {}, "context"),
     "prepare stuck": (
