@@ -155,3 +155,20 @@ def test_the_last_prepare_is_the_outcome() -> None:
         twice.prepare_ms
         == replayed(FAILED["Prepare* written twice"][:3]).transactions[0].prepare_ms
     )
+
+
+@pytest.mark.xfail(strict=True, reason="a partition stays promised when its Ongoing is taken back")
+def test_a_partition_whose_append_failed_was_never_promised() -> None:
+    (one,) = replayed(TAKEN_BACK["a partition whose append failed"]).transactions
+    assert [name for name, _ in one.added] == ["a\x000"]
+
+
+def test_a_transaction_whose_first_append_failed_never_was() -> None:
+    history = replayed([INIT, BEGIN, row(EMPTY, 1, **LATE)])
+    assert violations(history) == []
+    assert history.transactions == []
+
+
+def test_the_wait_for_followers_is_a_second() -> None:
+    for wait_ms, wanted in ((1_000, []), (999, [(2, "illegal_transition")])):
+        assert violations(replayed([INIT, BEGIN, row(EMPTY, 1, wait_ms=wait_ms)])) == wanted

@@ -62,6 +62,11 @@ OPEN_RUNS = {
         RUN, {"owner": None, "partition": READ._replace(read_until_ms=NOW + PATIENCE_MS - 1)},
         ("in_flight", None, None),
     ),
+    "orphan at the very end, its partition of one instant, the coordinator not": (
+        RUN._replace(after_ms=None),
+        {"owner": None, "partition": STOPPED},
+        ("in_flight", None, None),
+    ),
     "orphan at the very end": (
         RUN._replace(after_ms=None), {"owner": None}, ("in_flight", None, None),
     ),

@@ -136,6 +136,17 @@ UNALIGNED = {
     "abort inside one that is still running": (
         (NOW, ABORT, 0), {"promises": [PROMISE]}, "manual_abort",
     ),
+    "abort at the moment it was added": (
+        (NOW - 500, ABORT, 0),
+        {"promises": [LATER]},
+        "torn",
+    ),
+    "abort before it was added": ((NOW - 501, ABORT, 0), {"promises": [LATER]}, "manual_abort"),
+    "abort behind its decision": (
+        (NOW + 2_000, ABORT, 0),
+        {"promises": [LATER._replace(has_marker=True)]},
+        "manual_abort",
+    ),
     "abort of another epoch inside it": ((NOW, ABORT, 5), {"promises": [LATER]}, "manual_abort"),
     "commit after it was declared complete": (
         (NOW + 5_000, COMMIT, 0), {"promises": [COMPLETE]}, "early_completion",
