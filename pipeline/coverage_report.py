@@ -82,6 +82,11 @@ def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:
                 f"{absent.topic}-{absent.partition} is not in the copy although its checkpoint names it "
                 f"(high watermark {absent.high_watermark})"
             )
+    for one in covered.cut_short(run.plan, run.facts):
+        reasons.append(
+            f"{one.topic}-{one.partition} ends at {one.log_end_offset}, below its high watermark "
+            f"{one.high_watermark}: a segment is missing"
+        )
     damages: Counter[tuple[str, int, str]] = Counter()
     for row in damage_rows(run):
         label, is_active = row[8], row[12]

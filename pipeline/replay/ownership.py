@@ -406,6 +406,10 @@ def _unowned(
         return _not_copied(
             run, zombie, tolerances, "not every coordinator partition is in the copy"
         )
+    if not _history_known(run, everything, tolerances):
+        return _not_copied(
+            run, zombie, tolerances, "the coordinator's history was cut since it began"
+        )
     if not _is_seen_late_enough(run, partition, everything, tolerances):
         return Judgement("in_flight", None, zombie, "files do not reach far enough beyond it")
     return Judgement("orphan_producer", None, zombie, "no transactional id holds the producer id")

@@ -123,7 +123,8 @@ def _facts(
         replica.broker_id,
         replica.log_dir_path,
         False,
-        instant.get(replica.copy, False),
+        instant.get(replica.copy, False)
+        and not _lacks_tail(segments, log_dir.high_watermarks.get(key)),
         start,
         log_start,
         cleaner,
@@ -136,6 +137,13 @@ def _facts(
         is_complete,
         replica.replica_id in damaged,
     )
+
+
+def _lacks_tail(segments: list[dict[str, Any]], high_watermark: int | None) -> bool:
+    """The log ends below its own high watermark: a segment is missing (or the checkpoint is newer than the data)."""
+    ends = [one["base_offset"] for one in segments]
+    ends += [one["last_offset"] + 1 for one in segments if one["last_offset"] is not None]
+    return high_watermark is not None and max(ends) < high_watermark
 
 
 def _complete_from(segments: list[dict[str, Any]]) -> int:
@@ -224,6 +232,14 @@ def absent_partitions(plan: Plan) -> list[Absent]:
     return [Absent(*key, offset) for key, offset in sorted(absent.items())]
 
 
+def cut_short(plan: Plan, facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
+    """Replayed replicas of brokers that were stopped cleanly, in a copy of one instant but for what they lack."""
+    instant = _instants(plan.log_dirs)
+    return [
+        one for one in facts if one.is_replayed and instant.get(one.copy) and not one.is_one_instant
+    ]
+
+
 def coordinator_logs(
     facts: list[ReplicaFacts], counts: dict[int, int | None]
 ) -> dict[int, CoordinatorLog]:
@@ -308,7 +324,8 @@ def _until(
     """Broker time up to which the file is complete: a clean stop makes all files of a broker one instant."""
     if one.is_one_instant:
         return ALWAYS
-    if clean.get(one.log_dir):
+    has_tail = one.high_watermark is None or one.log_end_offset >= one.high_watermark
+    if clean.get(one.log_dir) and has_tail:
         return broker_ms.get((one.copy, one.broker_id), NEVER)
     return _or(one.read_until_ms, NEVER)
 
