@@ -422,6 +422,11 @@ def _prepared(transaction: Transaction, record: Record, cause: str, version: int
     assert record.state in PREPARE
     outcome = 1 if record.state == PREPARE_COMMIT else 0
     is_again = transaction.outcome == outcome
+    added = transaction.added
+    if len(added) != len(_split(record)):
+        # What the decision does not list was an attempt whose append failed.
+        listed = _parts(record)
+        added = tuple(one for one in added if one[0] in listed)
     return transaction._replace(
         state=PREPARE_COMMIT if outcome else PREPARE_ABORT,
         outcome=outcome,
@@ -431,6 +436,7 @@ def _prepared(transaction: Transaction, record: Record, cause: str, version: int
         prepare_ms=transaction.prepare_ms if is_again else record.append_ms,
         prepare_leader_epoch=record.leader_epoch,
         transaction_version=max(version, transaction.transaction_version),
+        added=added,
     )
 
 

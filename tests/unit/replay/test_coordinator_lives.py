@@ -157,7 +157,6 @@ def test_the_last_prepare_is_the_outcome() -> None:
     )
 
 
-@pytest.mark.xfail(strict=True, reason="a partition stays promised when its Ongoing is taken back")
 def test_a_partition_whose_append_failed_was_never_promised() -> None:
     (one,) = replayed(TAKEN_BACK["a partition whose append failed"]).transactions
     assert [name for name, _ in one.added] == ["a\x000"]
