@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline import catalog
+from pipeline import catalog, lifecycle
 from pipeline import coverage_report as coverage
 from pipeline import findings as found
 from pipeline.config import Config
@@ -83,8 +83,9 @@ def run(
     detected = found.detect(one, attempted)
     earlier = [row for row in history if row["run_id"] != run_id]
     previous = _previous(spark, config.output, earlier)
-    judged = coverage.judge(one, attempted)
-    current = found.with_status(detected, previous, judged)
+    current = found.with_status(
+        detected, previous, lambda gone: lifecycle.over(one, attempted, gone)
+    )
     stage("writing findings")
     _write_findings(spark, current, one)
     result = _judge(one, current, attempted, earlier, laps, started)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -44,27 +43,6 @@ def attempted(run: Run) -> dict[str, str | None]:
             f"not attempted: Kafka {run.config.kafka_version} has the fix of KAFKA-17507"
         )
     return result
-
-
-def judge(run: Run, attempts: dict[str, str | None]) -> Callable[[dict[str, Any]], bool]:
-    """Whether this run read the offsets of an earlier finding with its detector: only then it may be resolved."""
-    ranges = {
-        (one.topic, one.partition): (one.history_start_offset, one.log_end_offset)
-        for one in run.facts
-        if one.is_replayed
-    }
-
-    def judged(finding: dict[str, Any]) -> bool:
-        if attempts.get(finding["code"], "unknown detector") is not None:
-            return False
-        extent = ranges.get((finding["topic"], finding["partition"]))
-        if extent is None or finding["first_offset"] is None:
-            return False
-        if finding["code"] == "committed_offset" or finding["code"] == "marker_audit":
-            return True
-        return extent[0] <= finding["first_offset"] < extent[1]
-
-    return judged
 
 
 def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:

@@ -6,7 +6,7 @@ import fnmatch
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import Any
@@ -206,22 +206,27 @@ def order(findings: list[Finding]) -> list[Finding]:
     return sorted(findings, key=_rank)
 
 
-def with_status(findings: list[Finding], previous: list[Finding], judged: Any) -> list[Finding]:
+def with_status(
+    findings: list[Finding],
+    previous: list[Finding],
+    over: Callable[[list[Finding]], Callable[[Finding], bool]],
+) -> list[Finding]:
     """Sets each status against the previous completed run and adds what that run had and this one has not.
 
     Args:
         findings: Of this run.
         previous: Findings of the previous completed run that were new, open or not seen.
-        judged: Function of a previous finding: whether this run read the same offsets with the same detector.
+        over: Given those that this run does not report, says of each whether it is over (`pipeline.lifecycle`).
     """
-    before = {one["finding_id"]: one for one in previous}
-    result = []
-    for one in findings:
-        result.append({**one, "status": "open" if one["finding_id"] in before else "new"})
+    before = {one["finding_id"] for one in previous}
     now = {one["finding_id"] for one in findings}
-    for name, one in before.items():
-        if name not in now:
-            result.append({**one, "status": "resolved" if judged(one) else "not_seen"})
+    result = [
+        {**one, "status": "open" if one["finding_id"] in before else "new"} for one in findings
+    ]
+    gone = [one for one in previous if one["finding_id"] not in now]
+    if gone:
+        is_over = over(gone)
+        result += [{**one, "status": "resolved" if is_over(one) else "not_seen"} for one in gone]
     return order(result)
 
 

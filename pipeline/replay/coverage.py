@@ -39,14 +39,12 @@ class CoordinatorCoverage(NamedTuple):
         frontier_ms: Time from which its history is complete; `NEVER` when complete from offset 0.
         newest_ms: Newest record by coordinator epoch: how long that coordinator was provably alive.
         is_read: The partition (all partitions) was copied, the newest replica of it.
-        max_leader_epoch: Newest coordinator epoch seen.
     """
 
     read_until_ms: int
     frontier_ms: int
     newest_ms: dict[int, int]
     is_read: bool
-    max_leader_epoch: int = 0
 
 
 class PartitionCoverage(NamedTuple):

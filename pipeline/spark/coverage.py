@@ -283,7 +283,7 @@ def coverage(
         if one.topic == TXN_TOPIC:
             frontier = NEVER if one.is_complete else _or(one.frontier_ms, ALWAYS)
             coordinators[one.copy, one.partition] = CoordinatorCoverage(
-                until, frontier, newest.get(one.replica_id, {}), True, one.max_leader_epoch or 0
+                until, frontier, newest.get(one.replica_id, {}), True
             )
     everything = {
         copy: _everything(plan, copy, counts.get(copy), coordinators)

@@ -99,7 +99,7 @@ def shared_producer(run: Run) -> Held:
             F.min("coordinator_partition").alias("coordinator_partition"),
         )
     )
-    return tables.localise(grouped.filter(F.col("ids") > 1))
+    return tables.localise(grouped.filter(F.col("one") != F.col("other")))
 
 
 def sequence_event(run: Run) -> Held:

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Longs, Markers, Promises, align
 from pipeline.replay.coordinator import COMPLETE
 from pipeline.replay.coverage import (
-    ALWAYS,
     NO_COORDINATOR,
     NOT_COPIED,
     CoordinatorCoverage,
@@ -24,7 +23,6 @@ from pipeline.replay.ownership import (
     OwnerState,
     Promise,
     Run,
-    is_evidence,
     judge_run,
     judge_unaligned,
     promise_status,
@@ -470,6 +468,3 @@ def _rows(table: pa.Table, computed: dict[str, pa.Array]) -> pa.RecordBatch:
             column = column.combine_chunks()
         arrays.append(column.cast(field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(PARTITION_HISTORY))
-
-
-__all__ = ["ALWAYS", "Coverage", "aligner", "is_evidence"]
