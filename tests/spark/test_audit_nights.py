@@ -15,7 +15,7 @@ from tests.recordings import recording
 from tests.score import complaints, expected
 from tests.spark.audited import audited, content, found
 
-pytestmark = [pytest.mark.spark, pytest.mark.full]
+pytestmark = pytest.mark.spark
 RUN_ID = "night"
 COMMITS = (
     "bronze.entry", "bronze.segment", "silver.replica", "silver.committed_offset",

@@ -18,7 +18,7 @@ from tests.recordings import recording
 from tests.score import is_loud, matches, told
 from tests.spark.audited import audited, found
 
-pytestmark = [pytest.mark.spark, pytest.mark.full]
+pytestmark = pytest.mark.spark
 IS_FULL = os.environ.get("AUDIT_FULL") == "1"
 SOME = ("exact_duplicate", "illegal_transition", "orphan_producer", "torn", "crc", "lost_batch")
 NOT_YET = ("early_completion", "epoch_mismatch", "gap_between_segments", "missing",

@@ -22,7 +22,7 @@ from tests.recordings import all_recordings, recording
 from tests.score import complaints, expected, is_loud, told
 from tests.spark.audited import audited, found, laid_out, rows_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.full]
+pytestmark = pytest.mark.spark
 GROUPS = {
     "version 0": (
         "08a", "09a", "10a", "13a", "15a", "16a", "19", "20a", "23", "26a", "37a", "51a"
