@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from pipeline import settings_file, suppressions
 from pipeline.errors import ConfigError
+from pipeline.suppressions import Suppression
 from pipeline.text import nearest, sanitise
 
-MAX_CONFIG_BYTES = 1 << 20
 Severity = Literal["critical", "major", "minor", "info"]
 Certainty = Literal["proven", "proven_if_complete", "consistent_with", "suspicion"]
 Stage = Literal["ingest", "replay", "detect", "audit"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOT_RESULTS = frozenset({"inputs", "output", "run_id", "keep_runs", "now_ms", "stage"})
+_NOT_RESULTS = frozenset(
+    {"inputs", "output", "run_id", "keep_runs", "now_ms", "stage", "report", "max_examples"}
+)
 
 
 def parse_time(text: str) -> int:
@@ -58,12 +62,48 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+class Rule(_Strict):
+    """Other thresholds for some findings; the first rule whose patterns all fit is the one that counts.
+
+    Attributes:
+        code: shell pattern of detectors.
+        topic: shell pattern of topics; None fits findings without a topic too.
+        severity: this or worse fails; `none` never does. None keeps the general threshold.
+        certainty: this or surer fails. None keeps the general threshold.
+    """
+
+    code: str = Field(default="*", min_length=1)
+    topic: str | None = Field(default=None, min_length=1)
+    severity: Severity | Literal["none"] | None = None
+    certainty: Certainty | None = None
+
+
 class Gate(_Strict):
-    """What fails a run: an unsuppressed new or open finding at or above both thresholds."""
+    """What fails a run: an unsuppressed new or open finding at or above both thresholds.
+
+    Attributes:
+        severity: this or worse fails.
+        certainty: this or surer fails.
+        require: detectors that must be able to judge; None: those whose inputs are there.
+        rules: exceptions by detector and topic.
+        max_copy_age_ms: how old the newest broker-stamped time may be; None: any age.
+    """
 
     severity: Severity = "major"
     certainty: Certainty = "proven"
     require: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
+    rules: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
+    max_copy_age_ms: int | None = Field(default=None, ge=0)
+
+
+class Report(_Strict):
+    """The page: where its style and script stand, and what operators alert on (drawn as lines)."""
+
+    html_assets: Literal["inline", "dir"] = "inline"
+    timed_out_per_s: float = Field(default=1.0, gt=0, strict=False)
+    ongoing: int = Field(default=10_000, ge=1)
+    commit_latency_ms: int = Field(default=5_000, ge=1)
+    coordinator_backlog: int = Field(default=1_000, ge=1)
 
 
 class Selection(_Strict):
@@ -98,6 +138,8 @@ class Config(_Strict):
     transaction_state_partitions: int | None = Field(default=None, ge=1)
     offsets_partitions: int | None = Field(default=None, ge=1)
     gate: Gate = Gate()
+    suppressions: Annotated[tuple[Suppression, ...], Field(strict=False)] = ()
+    report: Report = Report()
     selection: Selection = Selection()
     keep_runs: int = Field(default=30, ge=1)
     max_examples: int = Field(default=32, ge=1)
@@ -110,18 +152,23 @@ class Config(_Strict):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def load(path: str | None, overrides: dict[str, Any]) -> Config:
+def load(path: str | None, overrides: dict[str, Any], codes: Collection[str] = ()) -> Config:
     """Read a YAML file and apply overrides.
 
     Args:
-        path: the file, or None for the defaults alone.
+        path: the file, or None for the defaults alone. A relative path of suppressions in it starts
+            at its folder.
         overrides: values by field name; nested ones with dots (`gate.severity`).
+        codes: detectors that exist, which the gate and suppressions may name; any when empty.
 
     Raises:
         ConfigError: no such file, no YAML mapping, an unknown key or a value out of range; one line
             with the place.
     """
-    values, lines = _read(path) if path is not None else ({}, {})
+    values, lines = settings_file.read(path) if path is not None else ({}, {})
+    listed = values.pop("suppressions", None)
+    if isinstance(listed, str) and path is not None:
+        listed = str(Path(path).parent / listed)
     for name, value in overrides.items():
         *parents, last = name.split(".")
         target = values
@@ -129,90 +176,55 @@ def load(path: str | None, overrides: dict[str, Any]) -> Config:
             target[parent] = dict(target.get(parent) or {})
             target = target[parent]
         target[last] = value
+    listed = values.pop("suppressions", listed)
+    if listed is not None and not isinstance(listed, str):
+        raise ConfigError(
+            f"{_where(path, ('suppressions',), lines)}suppressions: a file is expected"
+        )
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(_explain(error, path, lines)) from None
     if config.redact:
         raise ConfigError("redact: true is not available in this version; nothing was read")
-    return config
+    _check_codes(config.gate, codes, path, lines)
+    if listed is None:
+        return config
+    return config.model_copy(update={"suppressions": suppressions.load(listed, codes)})
 
 
-class _Loader(yaml.SafeLoader):
-    """Safe YAML without aliases, which expand without bound; dates stay text."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.composer.ComposerError(
-                None, None, "aliases are not allowed", event.start_mark
+def _check_codes(
+    gate: Gate, codes: Collection[str], path: str | None, lines: dict[str, int]
+) -> None:
+    """A detector that does not exist would never be missed."""
+    named: list[tuple[tuple[int | str, ...], str]] = [
+        (("gate", "require", number), code) for number, code in enumerate(gate.require or ())
+    ]
+    for number, rule in enumerate(gate.rules):
+        if not any(fnmatch.fnmatchcase(code, rule.code) for code in codes):
+            named.append((("gate", "rules", number, "code"), rule.code))
+    for parts, code in named:
+        if codes and code not in codes:
+            raise ConfigError(
+                f"{_where(path, parts, lines)}no detector {sanitise(code)!r}{nearest(code, sorted(codes))}"
             )
-        return super().compose_node(parent, index)
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _read(path: str) -> tuple[dict[str, Any], dict[str, int]]:
-    shown = sanitise(path)
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(MAX_CONFIG_BYTES + 1)
-        if len(text) > MAX_CONFIG_BYTES:
-            raise ConfigError(f"{shown}: larger than {MAX_CONFIG_BYTES} bytes")
-        loader = _Loader(text.decode("utf-8"))
-        node = loader.get_single_node()
-        lines = _lines(node, "", shown)
-        values = loader.construct_document(node) if node is not None else {}
-    except (OSError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(
-            f"{shown}: {getattr(error, 'strerror', None) or sanitise(str(error))}"
-        ) from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{shown}:{line}: {sanitise(error.problem or 'not YAML')}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{shown}: {sanitise(str(error).splitlines()[0])}") from None
-    if values is None:
-        return {}, {}
-    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise ConfigError(f"{shown}: a mapping of settings is expected")
-    return values, lines
-
-
-def _lines(node: yaml.Node | None, prefix: str, shown: str) -> dict[str, int]:
-    """Dotted key -> line number."""
-    found: dict[str, int] = {}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            name = f"{prefix}{key.value}"
-            line = key.start_mark.line + 1
-            if name in found:
-                raise ConfigError(
-                    f"{shown}:{line}: {sanitise(name)} is set twice, first in line {found[name]}"
-                )
-            found[name] = line
-            found |= _lines(value, f"{name}.", shown)
-    return found
+def _where(path: str | None, parts: tuple[int | str, ...], lines: dict[str, int]) -> str:
+    return "" if path is None or parts[0] not in lines else settings_file.place(path, parts, lines)
 
 
 def _explain(error: ValidationError, path: str | None, lines: dict[str, int]) -> str:
     first = error.errors()[0]
-    parts = [str(part) for part in first["loc"]]
-    name = ".".join(parts)
-    line = next(
-        (lines[key] for n in range(len(parts), 0, -1) if (key := ".".join(parts[:n])) in lines),
-        None,
-    )
-    where = f"{sanitise(path)}:{line}: " if path and line else ""
+    parts = first["loc"]
+    name = ".".join(str(part) for part in parts)
+    where = _where(path, parts, lines)
     if first["type"] == "extra_forbidden":
-        return f"{where}unknown setting {sanitise(name)}{nearest(parts[-1], _names())}"
+        return f"{where}unknown setting {sanitise(name)}{nearest(str(parts[-1]), _names())}"
     message = first["msg"].removeprefix("Value error, ")
     return f"{where}{sanitise(name)}: {sanitise(message)}"
 
 
 def _names() -> list[str]:
-    return [*Config.model_fields, *Gate.model_fields, *Selection.model_fields]
+    models = (Config, Gate, Rule, Report, Selection)
+    return [name for model in models for name in model.model_fields]
