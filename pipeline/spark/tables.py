@@ -6,16 +6,18 @@ in the same tables.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline.errors import OutputConflict
+from pipeline.errors import AuditError, OutputConflict
 from pipeline.spark.arrow import arrow_schema, ddl_schema
 from schemas.table import Table
 
@@ -42,6 +44,36 @@ def partition_folders(table: Table, output: str) -> set[str]:
     prefix = f"{RUN}="
     folders = Path(path(table, output)).glob(f"{prefix}*")
     return {folder.name.removeprefix(prefix) for folder in folders}
+
+
+def files(table: Table, output: str, run_id: str) -> list[tuple[str, dict[str, str]]]:
+    """Parquet files of one run with their partition values, read from the log without asking Spark.
+
+    A run's rows are replaced in one commit, so the newest commit that names the run adds all of its files
+    (Delta protocol: one JSON action a line, `add` with `path` and `partitionValues`).
+
+    Raises:
+        AuditError: The commits of that time are no longer in the log.
+    """
+    commits = sorted(Path(path(table, output), "_delta_log").glob("*.json"), reverse=True)
+    for commit in commits:
+        actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+        named = [
+            (kind, action[kind])
+            for action in actions
+            for kind in ("add", "remove")
+            if kind in action and action[kind].get("partitionValues", {}).get(RUN) == run_id
+        ]
+        if named:
+            return [
+                (os.path.join(path(table, output), unquote(one["path"])), one["partitionValues"])
+                for kind, one in named
+                if kind == "add"
+            ]
+    if commits and int(commits[-1].stem) > 0:
+        name = f"{table.layer}.{table.name}"
+        raise AuditError(f"{name}: the commit of run {run_id} is no longer in its log")
+    return []
 
 
 def replace(

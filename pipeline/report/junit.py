@@ -1,0 +1,105 @@
+"""`junit.xml`: one test case a detector and one an expectation, with names that stay the same.
+
+What failed is a failure, what could not be judged an error, what was not asked or has no input is skipped.
+Only what was judged and found in order passes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from pipeline.report.examples import Finding, examples, place, where
+from pipeline.text import sanitise
+
+_NAME = "kafka-transaction-audit"
+MAX_TEXT = 200_000
+"""Characters of one case's text; readers of such files hold all of them in memory."""
+
+
+def junit(summary: dict[str, Any], failing: Iterable[Finding], limit: int) -> str:
+    """The file's text.
+
+    Args:
+        summary: The content of `summary.json`.
+        failing: Findings that fail the run.
+        limit: How many findings of one code and class are shown.
+    """
+    by_code: dict[str, list[Finding]] = defaultdict(list)
+    for one in failing:
+        by_code[one["code"]].append(one)
+    detectors = TestSuite("detectors")
+    required = set(summary["gate"].get("require") or ())
+    for code, state in summary["detectors"].items():
+        detectors.add_testcase(
+            _detector(code, state, by_code.pop(code, []), code in required, limit)
+        )
+    for code, findings in sorted(by_code.items()):
+        detectors.add_testcase(_detector(code, "judged", findings, False, limit))
+    expectations = TestSuite("expectations")
+    for one in summary["expectations"]:
+        expectations.add_testcase(_expectation(one))
+    root = JUnitXml(_NAME)
+    for suite in (detectors, expectations):
+        for name in ("run_id", "version", "verdict", "cluster_id", "configuration"):
+            suite.add_property(name, sanitise(str(summary[name])))
+        root.add_testsuite(suite)
+    root.update_statistics()
+    return str(root.tostring().decode("utf-8"))
+
+
+def _case(name: str, suite: str) -> TestCase:
+    return TestCase(sanitise(name), f"{_NAME}.{suite}", 0.0)
+
+
+def _detector(
+    code: str, state: str, failing: list[Finding], is_required: bool, limit: int
+) -> TestCase:
+    case = _case(code, "detectors")
+    if failing:
+        failure = Failure(_text([f"{len(failing)} finding(s) at or above the threshold"]), code)
+        failure.text = _text(_findings(failing, limit))
+        case.result = [failure]
+    elif state != "judged":
+        case.result = [
+            Error(_text([state]), "not judged") if is_required else Skipped(_text([state]))
+        ]
+    return case
+
+
+def _findings(failing: list[Finding], limit: int) -> Iterable[str]:
+    chosen = examples(failing, limit)
+    for one in chosen.shown:
+        yield f"{one['severity'].upper()} {one['code']}/{one['class']} {where(one)} [{one['finding_id']}]"
+        yield f"  {one['title']} ({one['certainty']}, {one['status']})"
+        yield f"  {one['explanation']}"
+        if one["advice"]:
+            yield f"  -> {one['advice']}"
+        yield from (f"  {place(item)}" for item in one["evidence"])
+    for (code, name), count in chosen.left_out.items():
+        yield f"... and {count} more {code}/{name} in findings.jsonl"
+
+
+def _expectation(one: dict[str, Any]) -> TestCase:
+    case = _case(one["name"], "expectations")
+    said = f"{one['promise']}: {one['offences']} offence(s)"
+    if one["outcome"] == "failed":
+        failure = Failure(_text([said]), one["name"])
+        failure.text = _text(one["evidence"])
+        case.result = [failure]
+    elif one["outcome"] == "not_asked":
+        case.result = [Skipped(_text([f"not asked: {one['promise']}"]))]
+    elif one["outcome"] != "passed":
+        error = Error(_text([f"could not be judged: {one['promise']}"]), one["name"])
+        error.text = _text(one["evidence"])
+        case.result = [error]
+    return case
+
+
+def _text(lines: Iterable[str]) -> str:
+    """Lines that any XML reader accepts: each sanitised, together of bounded length."""
+    whole = "\n".join(sanitise(line) for line in lines)
+    return whole if len(whole) <= MAX_TEXT else whole[:MAX_TEXT] + "\n... cut, see findings.jsonl"

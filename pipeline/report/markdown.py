@@ -1,0 +1,140 @@
+"""`summary.md` for the job pages of CI systems: short, under 1 MB, and nothing in it is live.
+
+Everything that comes out of logs stands in code spans, in which neither Markdown, HTML, links nor
+mentions are interpreted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pipeline.report.examples import CURRENT, Finding, examples, where
+from pipeline.report.words import VERDICTS, utc
+from pipeline.text import sanitise
+
+MAX_BYTES = 900_000
+MAX_FINDINGS = 100
+
+
+def markdown(summary: dict[str, Any], findings: list[Finding], limit: int) -> str:
+    """The file's text.
+
+    Args:
+        summary: The content of `summary.json`.
+        findings: All that are shown, most severe first.
+        limit: How many findings of one code and class are shown.
+    """
+    lines: list[str] = []
+    size = 0
+    for line in _lines(summary, findings, limit):
+        size += len(line.encode("utf-8", "backslashreplace")) + 1
+        if size > MAX_BYTES:
+            lines.append("\n_Cut here; findings.jsonl and summary.json hold everything._")
+            break
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def code(text: str) -> str:
+    """A code span that holds any text: the fence is longer than every run of backticks in it."""
+    shown = sanitise(text)
+    if not shown.strip():
+        return "` `"
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if "`" in (shown[0], shown[-1]) or (shown[0] == shown[-1] == " ") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _lines(summary: dict[str, Any], findings: list[Finding], limit: int) -> Iterator[str]:
+    gate = summary["gate"]
+    yield f"## Kafka transaction audit: {summary['verdict'].upper()}"
+    yield ""
+    yield f"{VERDICTS[summary['verdict']]}. {gate['failing']} finding(s) at or above the threshold."
+    yield ""
+    yield from _changes(summary)
+    current = [one for one in findings if one["status"] in CURRENT]
+    yield from _findings(current, limit)
+    yield from _expectations(summary["expectations"])
+    yield from _section("Could not be judged", map(code, summary["could_not_judge"]))
+    yield from _section("Not attempted", _not_attempted(summary["detectors"]))
+    yield from _section("Suppressions to look at", _suppressions(summary["suppressions"]))
+    yield from _coverage(summary)
+
+
+def _changes(summary: dict[str, Any]) -> Iterator[str]:
+    by_status = summary["counts"]["by_status"]
+    said = [f"{by_status[name]} {name.replace('_', ' ')}" for name in by_status]
+    yield f"Findings: {', '.join(said) or 'none'}."
+    yield ""
+
+
+def _findings(current: list[Finding], limit: int) -> Iterator[str]:
+    if not current:
+        return
+    chosen = examples(current, limit)
+    yield "### Findings"
+    yield ""
+    for one in chosen.shown[:MAX_FINDINGS]:
+        name = code(f"{one['code']}/{one['class']}")
+        sure = f"{one['certainty'].replace('_', ' ')}, {one['status']}"
+        yield f"- **{one['severity'].upper()}** {name} {code(where(one))} ({sure})"
+        yield f"  {code(one['title'])}"
+        if one["advice"]:
+            yield f"  What to do: {code(one['advice'])}"
+        yield f"  Details: {code('./spark-submit.sh show ' + one['finding_id'][:12])}"
+    left = len(current) - len(chosen.shown[:MAX_FINDINGS])
+    if left:
+        yield f"- ... and {left} more in {code('findings.jsonl')}"
+    yield ""
+
+
+def _expectations(found: list[dict[str, Any]]) -> Iterator[str]:
+    wrong = [one for one in found if one["outcome"] in ("failed", "unknown")]
+    if not wrong:
+        return
+    yield "### Expectations that did not pass"
+    yield ""
+    for one in wrong:
+        yield f"- **{one['outcome']}** {code(one['name'])}: {one['promise']}"
+        if one["name"] not in ("gate.findings", "gate.coverage"):
+            yield from (f"  - {code(line)}" for line in one["evidence"])
+    yield ""
+
+
+def _not_attempted(detectors: dict[str, str]) -> Iterator[str]:
+    return (
+        f"{code(name)}: {code(state)}" for name, state in detectors.items() if state != "judged"
+    )
+
+
+def _suppressions(found: list[dict[str, Any]]) -> Iterator[str]:
+    for one in found:
+        if one["state"] != "used":
+            yield f"{one['state']}: {code(one['code'])} of {code(one['owner'])}, line {one['line']}"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    held = list(lines)
+    if held:
+        yield f"### {title}"
+        yield ""
+        yield from (f"- {line}" for line in held)
+        yield ""
+
+
+def _coverage(summary: dict[str, Any]) -> Iterator[str]:
+    seen = summary["coverage"]
+    yield "### Read"
+    yield ""
+    brokers = ", ".join(str(one) for one in seen["brokers"]) or "unknown"
+    yield (
+        f"Broker {brokers}: {seen['partitions']} partitions ({seen['replicas']} replicas), "
+        f"{seen['segments']} segments, {seen['bytes']:,} bytes, {seen['batches']:,} batches."
+    )
+    if seen["last_broker_ms"] is not None:
+        first = "" if seen["first_broker_ms"] is None else f"{utc(seen['first_broker_ms'])} to "
+        yield f"Times: {first}{utc(seen['last_broker_ms'])}."
+    yield ""
+    yield f"Run {code(summary['run_id'])}, version {summary['version']}, cluster {code(str(summary['cluster_id']))}."

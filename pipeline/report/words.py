@@ -1,0 +1,39 @@
+"""Words that the terminal, the page and the other files share, so that they say the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+VERDICTS = {
+    "passed": "Nothing at or above the threshold",
+    "failed": "Something at or above the threshold",
+    "unknown": "Nothing failed, but not everything could be judged",
+}
+SEVERITIES = {
+    "critical": "data lost, duplicated, exposed or blocked now",
+    "major": "a promise was broken, effect over or bounded",
+    "minor": "a weakness",
+    "info": "provenance",
+}
+
+
+def utc(timestamp_ms: int) -> str:
+    """A time in UTC; the number itself when no calendar reaches it."""
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp_ms} ms"
+
+
+def duration(milliseconds: float) -> str:
+    """A span of time in its largest fitting units."""
+    seconds = milliseconds / 1000
+    if seconds < 1:
+        return f"{milliseconds:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.3g} min"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.3g} h"
+    return f"{seconds / 86_400:.3g} d"
