@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from jobs import doctor, explain, show
 from jobs import run as job
-from pipeline.config import Stage, parse_time
+from jobs.options import COMMON, PAGE, POLICY, READING, SELECTION, Options
+from pipeline.config import Stage
 from pipeline.errors import AuditError
 from pipeline.text import nearest, sanitise
+from pipeline.version import VERSION
 
 SPARK = "--spark"
 STAGES: tuple[Stage, ...] = ("ingest", "replay", "detect", "audit")
@@ -22,19 +24,10 @@ _HELP_OF_STAGE = {
     "detect": "Read, replay and look for faults.",
     "audit": "All of it, with a verdict (the default).",
 }
-
-
-class Time(click.ParamType):
-    """A point in time with an offset or Z, as milliseconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """See `pipeline.config.parse_time`."""
-        try:
-            return value if isinstance(value, int) else parse_time(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+_FINISHED = {
+    "gate": "Judge a finished run again with other settings; no log is read.",
+    "report": "Write page, junit.xml and summary.md of a finished run again.",
+}
 
 
 class Jobs(click.Group):
@@ -64,82 +57,7 @@ class Jobs(click.Group):
         return super().resolve_command(ctx, args)
 
 
-OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--input",
-        "inputs",
-        multiple=True,
-        metavar="PATH",
-        help="Copied log directory, partition or file; repeatable.",
-    ),
-    click.option(
-        "--output", metavar="DIR", help="Where tables and files go.  [default: ./audit-output]"
-    ),
-    click.option("--as-of", "as_of_ms", type=Time(), help="The moment the verdict is about."),
-    click.option(
-        "--copy-started",
-        "copy_started_ms",
-        type=Time(),
-        help="When the copy of running brokers was begun.",
-    ),
-    click.option(
-        "--kafka-version",
-        metavar="V",
-        help="Version of the brokers: leaves out defects it has fixed.",
-    ),
-    click.option("--cluster-id", metavar="ID", help="Cluster of an input without meta.properties."),
-    click.option(
-        "--topics", "selection__topics", metavar="GLOB", help="Look at these user topics only."
-    ),
-    click.option(
-        "--transactional-id",
-        "selection__transactional_id",
-        metavar="GLOB",
-        help="Show and gate these only.",
-    ),
-    click.option("--group", "selection__group", metavar="GLOB", help="Show and gate these only."),
-    click.option(
-        "--producer-id",
-        "selection__producer_id",
-        type=int,
-        metavar="N",
-        help="Show and gate this one only.",
-    ),
-    click.option(
-        "--since",
-        "selection__since_ms",
-        type=Time(),
-        help="Show and gate what ends at or after this.",
-    ),
-    click.option(
-        "--until", "selection__until_ms", type=Time(), help="Show and gate what begins before this."
-    ),
-    click.option("--now", "now_ms", type=Time(), help="Use this instead of the clock."),
-    click.option(
-        "--keep-runs",
-        type=int,
-        metavar="N",
-        help="How many runs stay in the output.  [default: 30]",
-    ),
-    click.option("--run-id", metavar="ID", help="Name of the run; the same name replaces it."),
-    click.option("--conf", metavar="FILE", help="Settings.  [default: conf/audit.yaml]"),
-    click.option(
-        "--format",
-        "style",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        help="What is printed.",
-    ),
-    click.option(
-        "--wait",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        metavar="SECONDS",
-        help="Wait for another run.",
-    ),
-)
-
-
+@click.version_option(VERSION, "--version", message="kafka-transaction-audit %(version)s")
 @click.group(
     cls=Jobs,
     epilog="Behind --spark, options of spark-submit: --spark --master spark://host:7077 --conf k=v",
@@ -156,22 +74,41 @@ def cli() -> None:
     """
 
 
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    """Settings by their dotted name, without those that were not given."""
+    return {
+        key.replace("__", "."): value for key, value in values.items() if value not in (None, ())
+    }
+
+
 def _stage(name: Stage) -> None:
     def command(conf: str | None, style: str, wait: float, **values: Any) -> int:
-        given = {
-            key.replace("__", "."): value
-            for key, value in values.items()
-            if value not in (None, ())
-        }
-        return job.run(given | {"stage": name}, conf, style, wait, click.get_current_context().obj)
+        given = _given(values) | {"stage": name}
+        return job.run(given, conf, style, wait, click.get_current_context().obj)
 
-    for option in reversed(OPTIONS):
+    for option in reversed((*READING, *SELECTION, *POLICY, *PAGE, *COMMON)):
         command = option(command)
     cli.command(name, help=_HELP_OF_STAGE[name])(command)
 
 
 for _name in STAGES:
     _stage(_name)
+
+
+def _finished(name: str, own: Options) -> None:
+    def command(conf: str | None, style: str, wait: float, **values: Any) -> int:
+        given = _given(values)
+        if name == "report":
+            return job.report(given, conf, style, wait)
+        return job.gate(given, conf, style, wait, click.get_current_context().obj)
+
+    for option in reversed((*SELECTION, *own, *COMMON)):
+        command = option(command)
+    cli.command(name, help=_FINISHED[name])(command)
+
+
+_finished("gate", (*POLICY, *PAGE))
+_finished("report", PAGE)
 
 
 @cli.command(

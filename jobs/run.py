@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs import java, lock, self_check
+from jobs import explain, java, lock, self_check
 from jobs.progress import progress
 from pipeline.config import Config, load
 from pipeline.errors import AuditError, UsageError
 from pipeline.spark import options
-from pipeline.text import sanitise
+from pipeline.text import redact, sanitise
 
 if TYPE_CHECKING:
     from pipeline.audit import AuditResult
@@ -40,8 +41,7 @@ def run(
     Returns:
         The exit code.
     """
-    given.setdefault("now_ms", time.time_ns() // 1_000_000)
-    config = load(conf or str(DEFAULTS), given)
+    config = _configured(given, conf)
     options.check(spark)
     for path in config.inputs:
         if "://" not in path and not os.path.lexists(path):
@@ -52,10 +52,90 @@ def run(
         config = self_check.configure(config)
     with lock.hold(config.output, wait_s):
         result = _audit(config, spark)
+    _show(result, style)
+    return self_check.exit_code(result) if sample else result.exit_code
+
+
+def again(
+    what: Callable[[Config], AuditResult], given: dict[str, Any], conf: str | None, wait_s: float
+) -> AuditResult:
+    """Does something with a run that its tables hold already.
+
+    Args:
+        what: Takes the configuration.
+        given: as `run`.
+        conf: as `run`.
+        wait_s: as `run`.
+    """
+    config = _configured(given, conf)
+    if not Path(config.output, "gold").is_dir():
+        raise UsageError(f"--output {config.output}: there is no audit in it")
+    with lock.hold(config.output, wait_s):
+        try:
+            return what(config)
+        except AuditError:
+            raise
+        except Exception as error:
+            log = Path(config.output, LOG)
+            raise _could_not_finish(error, log) from error
+
+
+def report(given: dict[str, Any], conf: str | None, style: str, wait_s: float) -> int:
+    """Render the files of a run again.
+
+    Returns:
+        0.
+    """
+
+    def render(config: Config) -> AuditResult:
+        from pipeline import rejudge
+
+        return rejudge.report(config)
+
+    result = again(render, given, conf, wait_s)
+    _show(result, style)
+    return 0
+
+
+def gate(
+    given: dict[str, Any], conf: str | None, style: str, wait_s: float, spark: Sequence[str]
+) -> int:
+    """Judge a run again with the policy of now.
+
+    Returns:
+        The exit code of its verdict.
+    """
+    options.check(spark)
+
+    def judge(config: Config) -> AuditResult:
+        from pipeline import rejudge
+        from pipeline.spark import session
+
+        def start() -> Any:
+            java.find()
+            return session.build(options=spark, log=Path(config.output, LOG))
+
+        return rejudge.gate(config, start, command_line())
+
+    result = again(judge, given, conf, wait_s)
+    _show(result, style)
+    return result.exit_code
+
+
+def command_line() -> list[str]:
+    """What was typed, without secrets."""
+    return ["spark-submit.sh", *map(redact, sys.argv[1:])]
+
+
+def _configured(given: dict[str, Any], conf: str | None) -> Config:
+    given.setdefault("now_ms", time.time_ns() // 1_000_000)
+    return load(conf or str(DEFAULTS), given, list(explain.pages()))
+
+
+def _show(result: AuditResult, style: str) -> None:
     from pipeline.report import terminal
 
     terminal.show(result, style)
-    return self_check.exit_code(result) if sample else result.exit_code
 
 
 def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
@@ -70,12 +150,15 @@ def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
     except AuditError:
         raise
     except Exception as error:
-        with log.open("a", encoding="utf-8", errors="backslashreplace") as sink:
-            traceback.print_exc(file=sink)
-        reason = sanitise((str(error).strip().splitlines() or [""])[0][:300])
-        raise AuditError(
-            f"could not finish: {type(error).__name__}: {reason} (all of it: {log})"
-        ) from error
+        raise _could_not_finish(error, log) from error
+
+
+def _could_not_finish(error: Exception, log: Path) -> AuditError:
+    """One line for the terminal; the whole trace is in the log."""
+    with log.open("a", encoding="utf-8", errors="backslashreplace") as sink:
+        traceback.print_exception(error, file=sink)
+    reason = sanitise((str(error).strip().splitlines() or [""])[0][:300])
+    return AuditError(f"could not finish: {type(error).__name__}: {reason} (all of it: {log})")
 
 
 def _with_spark(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import json
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +20,21 @@ from pipeline import findings as found
 from pipeline.config import Config
 from pipeline.detect import DETECTORS
 from pipeline.errors import UsageError
-from pipeline.report.files import write_findings, write_json
+from pipeline.gate.policy import suppress
+from pipeline.publish import AuditResult, conclude, write_files, write_summary
+from pipeline.run_name import run_name
 from pipeline.spark import bronze, silver, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
 from pipeline.spark.silver import Run
 from pipeline.text import redact
 from pipeline.verdict import Verdict
+from pipeline.version import VERSION
 from schemas import gold
 
-VERSION = "1.0.0"
+__all__ = ["VERSION", "AuditResult", "run", "write_result"]
+
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class AuditResult:
-    """What a run found; `summary` is the content of `summary.json`."""
-
-    run_id: str
-    verdict: Verdict
-    exit_code: int
-    summary: dict[str, Any]
-    examples: list[dict[str, Any]]
-    output_dir: str
 
 
 def run(
@@ -66,7 +56,7 @@ def run(
     planned = _looked_at(plan(config.inputs, cluster_id=config.cluster_id), config)
     history = _history(spark, config.output)
     _same_cluster(history, planned)
-    run_id = config.run_id or _run_id(planned, config)
+    run_id = config.run_id or run_name(planned, config)
     stage(f"reading {len(planned.files)} files, {_mib(planned)} MiB")
     expired = _expired(history, run_id, config.keep_runs)
     ingested = bronze.ingest(spark, planned, config.output, run_id, expired)
@@ -87,9 +77,16 @@ def run(
         detected, previous, lambda gone: lifecycle.over(one, attempted, gone)
     )
     stage("writing findings")
+    current, suppressions = suppress(current, config.suppressions, config.now_ms)
     _write_findings(spark, current, one)
-    result = _judge(one, current, attempted, earlier, laps, started)
-    _finish(spark, one, result, earlier)
+    stage("judging")
+    result = conclude(_facts(one, attempted, earlier), config, current, suppressions)
+    stage("writing the report")
+    result.summary["timing"] = _timing(laps, started, config)
+    write_files(result, config)
+    write_result(
+        spark, result, sequence=earlier[-1]["sequence"] + 1 if earlier else 1, also=expired
+    )
     _forget(spark, one)
     return result
 
@@ -127,15 +124,22 @@ def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
     attempted: dict[str, str | None] = {
         detector.CODE: f"not attempted: {reason}" for detector in DETECTORS
     }
-    result = _judge(one, [], attempted, [], laps, started)
+    facts = _facts(one, attempted, [])
     summary = {
-        **result.summary,
+        **facts,
         "verdict": Verdict.UNKNOWN.value,
         "exit_code": 0,
-        "could_not_judge": [reason, *result.summary["could_not_judge"]],
+        "gate": {**one.config.gate.model_dump(mode="json"), "failing": 0},
+        "counts": coverage.counts([]),
+        "could_not_judge": [reason, *facts["could_not_judge"]],
+        "expectations": [],
+        "suppressions": [],
+        "timing": _timing(laps, started, one.config),
     }
-    write_json(Path(result.output_dir) / "summary.json", summary)
-    return AuditResult(one.run_id, Verdict.UNKNOWN, 0, summary, [], result.output_dir)
+    directory = str(Path(one.output, "runs", one.run_id))
+    result = AuditResult(one.run_id, Verdict.UNKNOWN, 0, summary, [], directory)
+    write_summary(result)
+    return result
 
 
 def _mib(planned: Plan) -> int:
@@ -157,15 +161,6 @@ def _same_cluster(history: list[dict[str, Any]], planned: Plan) -> None:
         )
 
 
-def _run_id(planned: Plan, config: Config) -> str:
-    """As-of in UTC where the user gave it, and a hash of input and configuration."""
-    digest = hashlib.sha256((planned.fingerprint() + config.fingerprint()).encode()).hexdigest()[:8]
-    if config.as_of_ms is None:
-        return f"run-{digest}"
-    moment = datetime.fromtimestamp(config.as_of_ms / 1000, UTC)
-    return f"{moment:%Y%m%dT%H%M%SZ}-{digest}"
-
-
 def _previous(
     spark: SparkSession, output: str, earlier: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -175,86 +170,62 @@ def _previous(
     rows = tables.read(spark, gold.FINDING, output, earlier[-1]["run_id"])
     return [
         row.asDict(recursive=True)
-        for row in rows.filter("status in ('new', 'open', 'not_seen')").collect()
+        for row in rows.filter("status in ('new', 'open', 'not_seen', 'suppressed')").collect()
     ]
 
 
 def _write_findings(spark: SparkSession, current: list[dict[str, Any]], one: Run) -> None:
-    names = [name for name in gold.FINDING.names if name != "run_id"]
-    rows = [(one.run_id, *(_plain(finding, name) for name in names)) for finding in current]
-    frame = tables.local(spark, rows, gold.FINDING.ddl())
+    frame = tables.local(spark, found.stored_rows(current, one.run_id), gold.FINDING.ddl())
     tables.replace(frame, gold.FINDING, one.output, one.run_id, also=one.expired)
 
 
-def _plain(finding: dict[str, Any], name: str) -> Any:
-    if name != "evidence":
-        return finding[name]
-    return [
-        (one["broker"], one["file"], one["position"], one["offset"], one["what"])
-        for one in finding["evidence"]
-    ]
-
-
-def _judge(
-    one: Run,
-    current: list[dict[str, Any]],
-    attempted: dict[str, str | None],
-    earlier: list[dict[str, Any]],
-    laps: dict[str, float],
-    started: float,
-) -> AuditResult:
-    gate = one.config.gate
-    severities = gold.SEVERITIES[: gold.SEVERITIES.index(gate.severity) + 1]
-    certainties = gold.CERTAINTIES[: gold.CERTAINTIES.index(gate.certainty) + 1]
-    shown = [finding for finding in current if found.selected(finding, one.config.selection)]
-    failing = [
-        finding
-        for finding in shown
-        if finding["status"] in ("new", "open")
-        and finding["severity"] in severities
-        and finding["certainty"] in certainties
-    ]
-    doubts = coverage.doubts(one, attempted)
-    verdict = Verdict.FAILED if failing else Verdict.UNKNOWN if doubts else Verdict.PASSED
-    summary = {
+def _facts(
+    one: Run, attempted: dict[str, str | None], earlier: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What the summary says but for the verdict."""
+    return {
         "run_id": one.run_id,
         "version": VERSION,
-        "verdict": verdict.value,
-        "exit_code": verdict.exit_code,
         "cluster_id": one.plan.cluster_id,
-        "gate": {"severity": gate.severity, "certainty": gate.certainty, "failing": len(failing)},
-        "counts": coverage.counts(shown),
-        "could_not_judge": doubts,
+        "could_not_judge": coverage.doubts(one),
         "detectors": coverage.detectors(attempted),
         "coverage": coverage.coverage(one),
         "configuration": one.config.fingerprint(),
         "input": {"paths": list(one.config.inputs), "fingerprint": one.plan.fingerprint()},
         "previous_run": earlier[-1]["run_id"] if earlier else None,
         "command_line": ["spark-submit.sh", *map(redact, sys.argv[1:])],
-        "timing": {"elapsed_s": round(time.monotonic() - started, 1), "stages": laps},
     }
-    directory = str(Path(one.output, "runs", one.run_id))
-    return AuditResult(one.run_id, verdict, verdict.exit_code, summary, shown, directory)
 
 
-def _finish(
-    spark: SparkSession, one: Run, result: AuditResult, earlier: list[dict[str, Any]]
+def _timing(laps: dict[str, float], started: float, config: Config) -> dict[str, Any]:
+    """What differs between two runs on the same input."""
+    elapsed = round(time.monotonic() - started, 1)
+    return {"elapsed_s": elapsed, "stages": laps, "now_ms": config.now_ms}
+
+
+def write_result(
+    spark: SparkSession, result: AuditResult, sequence: int, also: tuple[str, ...] = ()
 ) -> None:
-    """Files, then the run's row, then `summary.json`: whoever sees it sees a whole run."""
-    directory = Path(result.output_dir)
-    visible = [{**finding, "run_id": one.run_id} for finding in result.examples]
-    write_findings(directory / "findings.jsonl", visible)
-    sequence = earlier[-1]["sequence"] + 1 if earlier else 1
+    """The run's row, then `summary.json`: whoever sees it sees a whole run.
+
+    Args:
+        spark: The session.
+        result: What the run concluded; its files are written.
+        sequence: Its place among the runs of the output root.
+        also: Runs whose rows go with the same commit.
+    """
+    summary = result.summary
     row = (
-        one.run_id,
+        result.run_id,
         sequence,
-        one.plan.cluster_id or UNKNOWN_CLUSTER,
+        summary["cluster_id"] or UNKNOWN_CLUSTER,
         result.verdict.value,
         result.exit_code,
-        coverage.as_of_ms(one),
+        summary["coverage"]["last_broker_ms"],
         True,
-        json.dumps(result.summary, sort_keys=True),
+        json.dumps(summary, sort_keys=True),
     )
+    output = str(Path(result.output_dir).parents[1])
     frame = tables.local(spark, [row], gold.RUN.ddl())
-    tables.replace(frame, gold.RUN, one.output, one.run_id, also=one.expired)
-    write_json(directory / "summary.json", result.summary)
+    tables.replace(frame, gold.RUN, output, result.run_id, also=also)
+    write_summary(result)

@@ -45,7 +45,7 @@ def attempted(run: Run) -> dict[str, str | None]:
     return result
 
 
-def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:
+def doubts(run: Run) -> list[str]:
     """Why a verdict of `passed` would be too much; empty when nothing stands against it."""
     reasons = []
     if not run.facts:
@@ -74,9 +74,6 @@ def doubts(run: Run, attempts: dict[str, str | None]) -> list[str]:
     for (topic, partition, label), count in sorted(damages.items()):
         reasons.append(f"{topic}-{partition}: {count} damaged place(s) ({label})")
     reasons += [f"{one.name} could not be read: {one.detail}" for one in run.plan.unread]
-    for code in run.config.gate.require or ():
-        if attempts.get(code) is not None:
-            reasons.append(f"{code} is required: {attempts[code]}")
     return reasons
 
 

@@ -230,6 +230,19 @@ def with_status(
     return order(result)
 
 
+def stored_rows(findings: list[Finding], run_id: str) -> list[tuple[Any, ...]]:
+    """Rows of `gold.finding`: values in column order, evidence as tuples."""
+    names = [name for name in gold.FINDING.names if name != "run_id"]
+    return [(run_id, *(_stored(one, name) for name in names)) for one in findings]
+
+
+def _stored(finding: Finding, name: str) -> Any:
+    if name != "evidence":
+        return finding[name]
+    fields = ("broker", "file", "position", "offset", "what")
+    return [tuple(one[field] for field in fields) for one in finding["evidence"]]
+
+
 def selected(finding: Finding, selection: Selection) -> bool:
     """Whether the selection shows and gates it."""
     globs = (

@@ -25,6 +25,11 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     _replace(path, [json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"])
 
 
+def write_text(path: Path, text: str) -> None:
+    """A text file in UTF-8."""
+    _replace(path, [text])
+
+
 def _replace(path: Path, lines: Iterable[str]) -> None:
     """Temp file in the same folder, flushed to disk, then renamed over the target."""
     path.parent.mkdir(parents=True, exist_ok=True)
