@@ -152,6 +152,8 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             "proven",
             torn_tail="the last batch is cut; info in the newest segment",
             zero_tail="zeroes at the end; info in the newest segment",
+            gap_between_segments="a segment is missing between two others; info in a copy taken "
+            "from a running broker",
         ),
         Class("segment_overlap", "info", "proven", "its offsets lie in the segment before it"),
     ),

@@ -110,7 +110,7 @@ def damage(one: Replayed) -> Iterator[Row]:
     for row in damage_rows(one.read):  # type: ignore[arg-type]  # asks only what `Read` has
         topic, partition, label, is_active = row[1], row[2], row[8], row[12]
         is_normal = (
-            label in ("torn_tail", "zero_tail") and is_active
+            label in ("torn_tail", "zero_tail", "gap_between_segments") and is_active
         ) or label == "segment_overlap"
         if not is_normal:
             where = {"topic": topic, "partition": partition, "first_offset": row[10]}

@@ -5,11 +5,13 @@ Promise: a log holds whole batches whose CRC is right, in offset order (Kafka: `
 
 Rule: a wrong CRC (`crc`), bytes that are no batch (`unreadable`), a cut last batch (`torn_tail`),
 a zeroed tail (`zero_tail`), a
-segment whose offsets lie in the one before it (`segment_overlap`).
+segment whose offsets lie in the one before it (`segment_overlap`), a segment that is missing
+between two others
+although nothing of its topic was ever cleaned (`gap_between_segments`).
 
 Normal: a torn or zeroed tail at the end of the newest segment of a copy taken from a running or
 killed broker; a segment that the
-cleaner merged into another while the copy was taken.
+cleaner merged into another, or that retention removed, while the copy was taken.
 
 Refuted by: another copy of the same file that reads well.
 """
@@ -32,11 +34,11 @@ def find(*, damage: DataFrame) -> DataFrame:
 
     Args:
         damage: `bronze.unreadable` joined with its replica, with `label` (the class), `is_active`
-        (newest segment of the replica) and
+        (newest segment of the replica; of a gap: the copy was taken from a running broker) and
             `evidence_file`.
     """
     where = (F.col("topic"), F.col("partition"))
-    is_normal = (F.col("label").isin(*_TAILS) & F.col("is_active")) | (
+    is_normal = (F.col("label").isin(*_TAILS, "gap_between_segments") & F.col("is_active")) | (
         F.col("label") == "segment_overlap"
     )
     return findings(

@@ -60,10 +60,21 @@ class Promises(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """Result by marker: index of its promise or -1; whether several fit; and the promise's first marker or -1."""
+    """What was found.
+
+    Attributes:
+        promise: By marker: index of its promise, or -1.
+        is_ambiguous: By marker: several promises fit.
+        low: By marker: least difference, in ms, of its clock to the coordinator's.
+        high: By marker: greatest difference.
+        first_marker: By promise: index of its first marker, or -1.
+        marker_count: By promise: its markers.
+    """
 
     promise: Longs
     is_ambiguous: NDArray[np.bool_]
+    low: Longs
+    high: Longs
     first_marker: Longs
     marker_count: Longs
 
@@ -86,12 +97,13 @@ def align(
     count = len(markers.offset)
     found = np.full(count, -1, np.int64)
     ambiguous = np.zeros(count, np.bool_)
+    clock = np.full((2, count), clock_skew_ms, np.int64) * np.array([[-1], [1]])
     if count and len(promises.producer_id):
         _by_epoch(markers, promises, found)
-        _by_time(markers, promises, found, ambiguous, clock_skew_ms)
+        _by_time(markers, promises, found, ambiguous, clock, clock_skew_ms)
         _by_producer(markers, promises, found, is_evidence & ~ambiguous)
     first, counts = _first_markers(found, len(promises.producer_id))
-    return Alignment(found, ambiguous, first, counts)
+    return Alignment(found, ambiguous, clock[0], clock[1], first, counts)
 
 
 def _by_epoch(markers: Markers, promises: Promises, found: Longs) -> None:
@@ -145,7 +157,12 @@ def _code(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
 
 
 def _by_time(
-    markers: Markers, promises: Promises, found: Longs, ambiguous: NDArray[np.bool_], skew: int
+    markers: Markers,
+    promises: Promises,
+    found: Longs,
+    ambiguous: NDArray[np.bool_],
+    clock: Longs,
+    skew: int,
 ) -> None:
     """Versions 0 and 1: by the interval that holds the marker, once the clock offset is known."""
     use = np.flatnonzero(promises.prepare_ms != NONE)
@@ -175,6 +192,7 @@ def _by_time(
             promises,
             skew,
         )
+        clock[0, rest[of_group]], clock[1, rest[of_group]] = low, high
         _contain(
             markers,
             promises,

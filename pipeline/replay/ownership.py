@@ -44,7 +44,8 @@ class Run(NamedTuple):
 
     `before_ms` and `after_ms` bound the time of its first batch: the last marker before it and the
     first one behind it in
-    this partition, whichever producer's; None where there is none.
+    this partition, whichever producer's; None where there is none. `clock_low_ms` and `clock_high_ms` bound by how
+    much its marker's clock is ahead of the coordinator's.
     """
 
     producer_id: int
@@ -62,6 +63,8 @@ class Run(NamedTuple):
     after_ms: int | None
     previous_epoch: int | None
     last_ms: int | None
+    clock_low_ms: int
+    clock_high_ms: int
 
 
 class Promise(NamedTuple):
@@ -114,6 +117,7 @@ def promise_status(
     history_from_ms: int,
     has_open_run: bool,
     tolerances: Tolerances,
+    kept_ms: int | None = None,
 ) -> tuple[str, str | None]:
     """Status of a promise: present, ongoing, missing, prepare_stuck, in_flight, context or not_copied, and why.
 
@@ -124,6 +128,8 @@ def promise_status(
         history_from_ms: First broker-stamped time of the partition's complete history.
         has_open_run: Data of this producer lie open in complete history: the partition was there.
         tolerances: Configured patience.
+        kept_ms: Earliest Complete* of a transaction that the same coordinator wrote and whose marker lies in
+            complete history; on the clock that `promise.added_ms` was read from.
     """
     if promise.has_marker:
         return "present", None
@@ -132,7 +138,10 @@ def promise_status(
     if not partition.is_copied:
         return "not_copied", "no replica of the partition is in the copy"
     started_ms = promise.added_ms if promise.added_ms is not None else promise.prepare_ms
-    is_young = started_ms is None or history_from_ms + tolerances.clock_skew_ms >= started_ms
+    is_young = started_ms is None or (
+        history_from_ms + tolerances.clock_skew_ms >= started_ms
+        and (kept_ms is None or kept_ms >= started_ms)
+    )
     # Prepared, it is its producer's only one, and open data are its data; complete, another may follow.
     if is_young and not (has_open_run and promise.state in PREPARE):
         return "context", "nothing proves that the partition was there before the transaction"
@@ -243,7 +252,8 @@ def judge_run(
     zombie = _zombie(run, aligned)
     if not run.is_open:
         outside = None
-        if alignment == "manual_abort" and owner is not None and run.marker_ms is not None:
+        is_lonely = alignment in ("manual_abort", "unexpected")
+        if is_lonely and owner is not None and run.marker_ms is not None:
             outside = _outside_closed(run, promises, coordinator, tolerances)
         elif aligned is not None:
             outside = _swallowed(run, aligned, tolerances)
@@ -270,13 +280,11 @@ def _outside_closed(
     assert run.marker_ms is not None
     if not _history_known(run, coordinator, tolerances):
         return None
+    earliest, latest = run.marker_ms - run.clock_high_ms, run.marker_ms - run.clock_low_ms
     legal = any(
         promise.added_ms is not None
-        and promise.added_ms <= run.marker_ms + tolerances.clock_skew_ms
-        and (
-            promise.prepare_ms is None
-            or promise.prepare_ms >= run.marker_ms - tolerances.clock_skew_ms
-        )
+        and promise.added_ms <= latest
+        and (promise.prepare_ms is None or promise.prepare_ms >= earliest)
         for promise in promises
     )
     return None if legal else _outside_class(run)
@@ -334,9 +342,9 @@ def _judge_open(
             return Judgement(
                 "in_flight", None, zombie, f"its transaction is complete, marker {status}"
             )
-        return Judgement(
-            "not_in_transaction", None, zombie, "its transaction is complete, no marker came"
-        )
+        is_behind = owner is not None and _is_moved_on(owner, run.max_epoch)
+        label = "epoch_mismatch" if is_behind else "not_in_transaction"
+        return Judgement(label, None, zombie, "its transaction is complete, no marker came")
     if owner is None:
         return _unowned(run, zombie, partition, everything, tolerances)
     if not coordinator.is_read:
@@ -347,11 +355,12 @@ def _judge_open(
         and owner.producer_epoch < run.max_epoch
     ):
         return Judgement("in_flight", None, zombie, "the coordinator's file is older than the data")
-    reason = _unprovable(run, owner, partition, coordinator, tolerances)
-    if reason is not None:
-        return Judgement("in_flight", None, zombie, reason)
-    is_expired = owner.state is None
-    is_moved_on = not is_expired and (not owner.is_current or _moved_on(owner, run.max_epoch))
+    is_moved_on = _is_moved_on(owner, run.max_epoch)
+    # Complete from offset 0, the file holds every transaction of the old epoch: order proves, no time is asked.
+    if not (is_moved_on and coordinator.frontier_ms == NEVER):
+        reason = _unprovable(run, owner, partition, coordinator, tolerances)
+        if reason is not None:
+            return Judgement("in_flight", None, zombie, reason)
     is_known = _history_known(run, coordinator, tolerances)
     outside = _outside_class(run, owner.state) if is_known else None
     if is_moved_on:
@@ -359,8 +368,12 @@ def _judge_open(
     return Judgement("not_in_transaction", outside, zombie, _owner_text(owner))
 
 
-def _moved_on(owner: OwnerState, run_epoch: int) -> bool:
-    """The epoch is past the run's, and not merely by the bump that ends a version-2 transaction."""
+def _is_moved_on(owner: OwnerState, run_epoch: int) -> bool:
+    """The id is past the run's epoch, and not merely by the bump that ends a version-2 transaction."""
+    if owner.state is None:
+        return False
+    if not owner.is_current:
+        return True
     if owner.producer_epoch is None:
         return True
     own_end = owner.version == 2 and owner.state in COMPLETE

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.gaps import segment_gaps
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
@@ -188,7 +189,30 @@ def damage_rows(run: Run) -> list[tuple[Any, ...]]:
                     True,
                 )
             )
-    return rows
+    return rows + _gap_rows(run)
+
+
+def _gap_rows(run: Run) -> list[tuple[Any, ...]]:
+    """Segments that are missing between two others."""
+    ingested = run.ingested
+    return [
+        (
+            gap.replica.copy,
+            gap.replica.topic,
+            gap.replica.partition,
+            gap.replica.broker_id,
+            gap.segment["file"],
+            gap.segment["base_offset"],
+            0,
+            0,
+            "gap_between_segments",
+            f"the segment in front of it ends at offset {gap.last_offset}",
+            gap.last_offset,
+            gap.segment["base_offset"],
+            gap.is_running_copy,
+        )
+        for gap in segment_gaps(run.plan, run.facts, ingested.segments, ingested.unreadable)
+    ]
 
 
 def _label(row: dict[str, Any], is_active: bool) -> str:

@@ -230,6 +230,7 @@ class _Partition:
         reasons = np.full(count, None, dtype=object)
         above = self.run["first_offset"] >= self.covered.history_start_offset
         with_open = set(self.run["producer_id"][self.is_open & above].tolist())
+        kept = self._kept(found)
         for number in np.flatnonzero(found.first_marker < 0):
             promise = self._promise(int(number), found)
             statuses[number], reasons[number] = promise_status(
@@ -239,8 +240,33 @@ class _Partition:
                 history_from_ms=self.history_from_ms,
                 has_open_run=self._is_last(int(number), with_open),
                 tolerances=self.tolerances,
+                kept_ms=kept.get((promise.coordinator_partition, promise.leader_epoch)),
             )
         return statuses, reasons
+
+    def _kept(self, found: Alignment) -> dict[tuple[int, int | None], int]:
+        """(coordinator partition, its epoch) -> earliest Complete* whose marker lies in complete history."""
+        one = self.promise
+        numbers = np.flatnonzero(found.first_marker >= 0)
+        marker = found.first_marker[numbers]
+        is_kept = self.markers.offset[marker] >= self.covered.history_start_offset
+        is_kept &= np.isin(one["state"][numbers], COMPLETE) & (one["complete_ms"][numbers] != NONE)
+        is_kept &= ~self._is_late(marker, numbers)
+        kept: dict[tuple[int, int | None], int] = {}
+        for number in numbers[is_kept]:
+            if one["complete_leader_epoch"][number] == one["leader_epoch"][number]:
+                key = (
+                    int(one["coordinator_partition"][number]),
+                    _value(one["leader_epoch"][number]),
+                )
+                ms = int(one["complete_ms"][number])
+                kept[key] = min(ms, kept.get(key, ms))
+        return kept
+
+    def _is_late(self, marker: Longs, promise: Longs) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Markers behind their transaction's Complete* by more than two clocks may differ."""
+        until = self.promises.complete_ms[promise] + self.tolerances.clock_skew_ms
+        return np.asarray(self.markers.ms[marker] > until)
 
     def _is_last(self, number: int, with_open: set[int]) -> bool:
         """Open data vouch for the last transaction of their producer only."""
@@ -309,6 +335,11 @@ class _Partition:
         alignments[self.order[at[other]]] = "wrong_outcome"
         epoch = (self.markers.epoch[at] != self.promises.prepare_epoch[number]) & ~other
         alignments[self.order[at[epoch]]] = "wrong_epoch"
+        # A marker before it may have been cut away, unless history holds the time of the decision.
+        known = self.promises.prepare_ms[number] - self.tolerances.clock_skew_ms
+        is_known = (known > self.history_from_ms) | (self.covered.history_start_offset == 0)
+        late = self._is_late(at, number) & is_known & ~other & ~epoch
+        alignments[self.order[at[late]]] = "early_completion"
 
     def _unaligned(self, at: int, evidence: bool, found: Alignment) -> str:
         markers = self.markers
@@ -358,7 +389,8 @@ class _Partition:
         special = (
             self.is_open | (run["min_epoch"] != run["max_epoch"]) | (epoch_of > run["max_epoch"])
         )
-        special |= (alignments == "manual_abort") | (run["first_append_ms"] != NONE)
+        special |= np.isin(alignments, ("manual_abort", "unexpected"))
+        special |= run["first_append_ms"] != NONE
         result = [Judgement(None, None, None, None)] * len(promise_of)
         for number in np.flatnonzero(special & self.is_transactional):
             result[number] = self._judge(
@@ -397,6 +429,7 @@ class _Partition:
                 _value(after[number]),
                 value["max_epoch_before"],
                 self.last_ms,
+                *self._clock(number, found),
             ),
             str(alignments[number]),
             self._promise(aligned, found) if aligned >= 0 else None,
@@ -408,6 +441,13 @@ class _Partition:
             statuses={at: str(statuses[one]) for at, one in enumerate(numbers)},
             tolerances=self.tolerances,
         )
+
+    def _clock(self, number: int, found: Alignment) -> tuple[int, int]:
+        """By how much the clock of a run's marker is ahead of the coordinator's: least, greatest."""
+        at = np.searchsorted(self.markers.offset, self.run["marker_offset"][number])
+        if at == len(self.markers.offset):
+            return -self.tolerances.clock_skew_ms, self.tolerances.clock_skew_ms
+        return int(found.low[at]), int(found.high[at])
 
     def _owner(self, number: int) -> OwnerState | None:
         row = {

@@ -100,6 +100,8 @@ def examine(window: Window, position: int, limits: Limits) -> Batch | Flaw:
     rest = window.size - position
     if length < LEGACY_MIN_LENGTH or (magic == 2 and length < MIN_LENGTH):
         return Flaw("bad_length", f"length {length}")
+    if size > max(rest, limits.max_batch_bytes):
+        return Flaw("bad_length", f"length {length}, {rest} left")
     if size > rest:
         return Flaw("torn_tail", f"batch of {size} bytes, {rest} left")
     if magic > 2:

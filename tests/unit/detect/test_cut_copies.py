@@ -95,18 +95,10 @@ LATE = {
 }
 
 
-def late_cuts() -> list[object]:
-    unproven = pytest.mark.xfail(
-        reason="a later epoch of the owner proves by order, without a time"
-    )
-    return [
-        pytest.param(number, seed, marks=[unproven] if number in ("19", "37a") else [])
-        for number, (_, seeds) in LATE.items()
-        for seed in seeds
-    ]
+LATE_CUTS = [(number, seed) for number, (_, seeds) in LATE.items() for seed in seeds]
 
 
-@pytest.mark.parametrize(("number", "seed"), late_cuts())
+@pytest.mark.parametrize(("number", "seed"), LATE_CUTS)
 def test_a_late_cut_keeps_what_it_must_show(number: str, seed: int, tmp_path: Path) -> None:
     folder = recording(number)
     first, last = cuts.duration(folder / "logs")
@@ -156,7 +148,9 @@ def _accused_without(segment: Path, source: Path, target: Path) -> list[str]:
     shutil.copytree(source, target)
     for file in (target / segment.parent.relative_to(source)).glob(f"{segment.stem}.*"):
         file.unlink()
+    gap = f"damaged_log gap_between_segments major proven {' '.join(segment.parent.name.rsplit('-', 1))} "
     found = [told(one) for one in accusations(target) if is_loud(one)]
+    found = [one for one in found if not one.startswith(gap)]
     shutil.rmtree(target)
     return [f"{segment.parent.name} {segment.stem}: {one}" for one in found]
 
@@ -173,7 +167,7 @@ def _accused_without(segment: Path, source: Path, target: Path) -> list[str]:
 def test_a_segment_that_was_not_copied_refutes_nothing(
     number: str, last: bool, tmp_path: Path
 ) -> None:
-    """All brokers were stopped cleanly; checkpoints say where each log ends."""
+    """All brokers were stopped cleanly; checkpoints say where each log ends. That it is missing may be told."""
     source = recording(number) / "logs"
     segments = _segments(source, last=last)
     chosen = random.Random(0).sample(segments, min(10, len(segments)))

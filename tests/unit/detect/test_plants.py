@@ -18,24 +18,9 @@ SHORTER = {"code": "committed_offset", "class": "beyond_end"}
 """A batch that was taken out leaves groups with offsets behind the end."""
 OTHER = {"lost_tail": [{"code": "replica_divergence", "class": "same_offset_other_bytes"}]}
 """The new leader wrote on where the tail was lost: both are true."""
-MISSED = {
-    "early_completion": "version-2 markers are named by their epoch, whenever they come",
-    "epoch_mismatch": "its own transaction's missing marker comes first",
-    "gap_between_segments": "not among the classes yet",
-    "missing": "within the first second nothing shows that the partition was there",
-    "partition_not_added": "only runs that an operator aborted are asked for their transaction",
-    "unreadable": "text is read as a torn batch of 1.8 GB",
-}
 
 
-def faults() -> list[object]:
-    return [
-        pytest.param(name, marks=[pytest.mark.xfail(reason=MISSED[name])] if name in MISSED else [])
-        for name in sorted(PLANTS)
-    ]
-
-
-@pytest.mark.parametrize("name", faults())
+@pytest.mark.parametrize("name", sorted(PLANTS))
 def test_a_planted_fault(name: str, tmp_path: Path) -> None:
     planted = plant(name, recording(PLANTS[name].recording) / "logs", tmp_path / "logs")
     found = accusations(tmp_path / "logs")

@@ -25,6 +25,7 @@ RUN = Run(
     producer_id=1, first_offset=10, min_epoch=0, max_epoch=0, is_open=True, is_transactional=True,
     first_append_ms=None, marker_offset=None, marker_ms=None, marker_type=None, marker_epoch=None,
     before_ms=NOW - 500, after_ms=NOW, previous_epoch=None, last_ms=NOW + LATE_MS,
+    clock_low_ms=-1_000, clock_high_ms=1_000,
 )  # fmt: skip
 CLOSED = RUN._replace(
     is_open=False, marker_offset=12, marker_ms=NOW, marker_type=ABORT, marker_epoch=0

@@ -123,8 +123,18 @@ OPEN_RUNS = {
     "moved on to another producer id": (
         RUN, {"owner": owner(is_current=False, state=EMPTY)}, ("epoch_mismatch", None, "after_fence"),
     ),
-    "moved on, files not read far enough": (
-        RUN, {"owner": owner(producer_epoch=1), **until(NOW + 9)}, ("in_flight", None, None),
+    "moved on, files not read far enough, yet from the start": (
+        RUN, {"owner": owner(producer_epoch=1), **until(NOW + 9)},
+        ("epoch_mismatch", None, "after_fence"),
+    ),
+    "moved on, files not read far enough, history cut": (
+        RUN, {"owner": owner(producer_epoch=1),
+              "coordinator": COORDINATOR._replace(frontier_ms=NOW - 1_600, read_until_ms=NOW + 9)},
+        ("in_flight", None, None),
+    ),
+    "expired, files not read far enough": (
+        RUN, {"owner": owner(is_current=False, state=None, producer_epoch=None), **until(NOW + 9)},
+        ("in_flight", None, None),
     ),
     # Decided, and no marker.
     "prepare stuck": (
@@ -135,6 +145,19 @@ OPEN_RUNS = {
     ),
     "complete, and the marker is missing": (
         RUN, {"promises": [COMPLETE], "statuses": {0: "missing"}}, ("not_in_transaction", None, None),
+    ),
+    "complete, the marker is missing, and its owner moved on": (
+        RUN, {"promises": [COMPLETE], "statuses": {0: "missing"}, "owner": owner(producer_epoch=1)},
+        ("epoch_mismatch", None, None),
+    ),
+    "complete, the marker is missing, and its owner expired": (
+        RUN, {"promises": [COMPLETE], "statuses": {0: "missing"},
+              "owner": owner(is_current=False, state=None, producer_epoch=None)},
+        ("not_in_transaction", None, None),
+    ),
+    "complete, and the partition was read too early, its owner moved on": (
+        RUN, {"promises": [COMPLETE], "statuses": {0: "in_flight"}, "owner": owner(producer_epoch=1)},
+        ("in_flight", None, None),
     ),
     "complete, and the partition was read too early": (
         RUN, {"promises": [COMPLETE], "statuses": {0: "in_flight"}}, ("in_flight", None, None),
@@ -229,6 +252,26 @@ CLOSED_RUNS = {
     ),
     "aborted by hand, owner unknown": (
         CLOSED, {"alignment": "manual_abort", "owner": None}, (None, None, None),
+    ),
+    "committed without a transaction, never added": (
+        CLOSED._replace(marker_type=1), {"alignment": "unexpected"},
+        (None, "partition_not_added", None),
+    ),
+    "committed without a transaction, between two of its producer, clocks known to 2 ms": (
+        CLOSED._replace(marker_type=1, clock_low_ms=-2, clock_high_ms=2),
+        {"alignment": "unexpected", "promises": [COMPLETE._replace(added_ms=NOW - 20, prepare_ms=NOW - 3),
+                                                 COMPLETE._replace(added_ms=NOW + 3)]},
+        (None, "partition_not_added", None),
+    ),
+    "committed without a transaction, between two of its producer, clocks not known": (
+        CLOSED._replace(marker_type=1),
+        {"alignment": "unexpected", "promises": [COMPLETE._replace(added_ms=NOW - 20, prepare_ms=NOW - 3),
+                                                 COMPLETE._replace(added_ms=NOW + 3)]},
+        (None, None, None),
+    ),
+    "committed without a transaction, inside one": (
+        CLOSED._replace(marker_type=1), {"alignment": "unexpected", "promises": [PROMISE]},
+        (None, None, None),
     ),
     "appended before its transaction added it": (
         CLOSED._replace(first_append_ms=NOW - 1_001), {"alignment": "aligned", "aligned": COMPLETE},

@@ -61,6 +61,12 @@ STATUSES = {
         COMPLETE, {"history_from_ms": NOW - 1_000}, "context",
     ),
     "something shows that it was there": (COMPLETE, {"history_from_ms": NOW - 1_001}, "missing"),
+    "an earlier one that was kept shows that it was there": (
+        COMPLETE, {"history_from_ms": NOW - 1_000, "kept_ms": NOW - 1}, "missing",
+    ),
+    "one that ended when it began shows nothing": (
+        COMPLETE, {"history_from_ms": NOW - 1_000, "kept_ms": NOW}, "context",
+    ),
     "open data show nothing of a complete one": (
         COMPLETE, {"history_from_ms": ALWAYS, "has_open_run": True}, "context",
     ),
