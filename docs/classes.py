@@ -125,7 +125,12 @@ CLASSES: dict[str, tuple[Class, ...]] = {
     ),
     "offset_race": (
         Class("window", "info", "proven", "how soon commits followed the previous marker"),
-        Class("bypass", "major", "consistent_with", "a commit stamped before that marker"),
+        *_same(
+            "major",
+            "consistent_with",
+            bypass="a commit stamped before that marker",
+            early_completion="offsets whose marker came after the transaction was declared complete",
+        ),
     ),
     "sequence_gap": (
         Class("lost", "major", "proven", "sequence numbers are missing"),

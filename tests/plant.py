@@ -38,7 +38,7 @@ _OLD = (
     in_coordinator.producer_id_shared, in_coordinator.timeout_changed,
     in_coordinator.prepare_with_all_markers, in_coordinator.regressed, in_coordinator.blocked,
     in_coordinator.mixed, in_coordinator.beyond_end, in_coordinator.bypass,
-    in_coordinator.lost_batch,
+    in_coordinator.early_answer, in_coordinator.lost_batch,
     in_files.crc, in_files.torn_tail, in_files.zero_tail, in_files.zeroed_block,
     in_files.unreadable, in_files.segment_overlap, in_files.gap_between_segments,
 )  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline.detect.coordinator_state import STUCK_MS
+from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 from tests.pure_audit import Replayed
 from tests.pure_files import damage, divergence, finding, snapshot_only
@@ -192,20 +193,17 @@ def _beyond_end(one: Replayed) -> Iterator[Row]:
 
 
 def _races(one: Replayed) -> Iterator[Row]:
-    """Rungs of the ladder of KAFKA-17507, on logs in which nothing proves a fixed version."""
-    states = [row for rows in one.read.states.values() for row in rows]
-    if any((row["value_version"] or 0) >= 1 for row in states):
-        return
-    fixed = {
-        (place.copy, place.partition): row["base_offset"]
-        for place in places(one.read, OFFSETS_TOPIC)
-        for row in reversed(one.read.commits.get(place.replica_id, []))
-        if (row["value_version"] or 0) >= 4
-    }
+    """Rungs of the ladder of KAFKA-17507, where nothing proves a fixed version yet."""
+    is_exposed = _exposed(one)
+    for run in one.runs:
+        is_offsets = run["topic"] == OFFSETS_TOPIC and run["alignment"] == "early_completion"
+        if is_offsets and is_exposed(run, run["partition"], run["marker_offset"], run["marker_ms"]):
+            where = run | {"first_offset": run["marker_offset"]}
+            yield finding("offset_race", "early_completion", "major", where)
     seen = set()
     for row in one.offsets:
-        until = fixed.get((row["copy"], row["offsets_partition"]), row["record_offset"] + 1)
-        if not row["is_transactional"] or row["record_offset"] >= until:
+        place = (row, row["offsets_partition"], row["record_offset"], row["append_ms"])
+        if not row["is_transactional"] or not is_exposed(*place):
             continue
         if row["is_before_marker"]:
             yield finding("offset_race", "bypass", "major", row, first_offset=row["record_offset"])
@@ -217,3 +215,25 @@ def _races(one: Replayed) -> Iterator[Row]:
             seen.add(key)
             where = row | {"topic": OFFSETS_TOPIC, "partition": row["offsets_partition"]}
             yield finding("offset_race", "window", "info", where, first_offset=None)
+
+
+def _exposed(one: Replayed) -> Callable[[Row, int, int, int], bool]:
+    """Whether an offset of an offsets partition lies before every proof of a fixed version."""
+    first = {
+        replica: min(row["max_timestamp_ms"] for row in rows if (row["value_version"] or 0) >= 1)
+        for replica, rows in one.read.states.items()
+        if any((row["value_version"] or 0) >= 1 for row in rows)
+    }
+    from_ms = fixed_from_ms(one.read, first)  # type: ignore[arg-type]  # asks only what `Read` has
+    fixed = {
+        (place.copy, place.partition): row["base_offset"]
+        for place in places(one.read, OFFSETS_TOPIC)
+        for row in reversed(one.read.commits.get(place.replica_id, []))
+        if (row["value_version"] or 0) >= 4
+    }
+
+    def is_exposed(row: Row, partition: int, offset: int, ms: int) -> bool:
+        until = fixed.get((row["copy"], partition), offset + 1)
+        return bool(offset < until and ms < from_ms.get(row["copy"], ms + 1))
+
+    return is_exposed

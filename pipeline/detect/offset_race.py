@@ -6,9 +6,9 @@ mixed up with it (KAFKA-17507).
 
 Rule, one class a rung: a marker and the producer's next transactional offset batch within `race_window_ms` under one
 leader epoch (`window`: one finding per group and producer with the distribution); a commit stamped before that
-marker (`bypass`). A window is not an event: the log is always right, only the broker's memory was
-wrong until it read the
-log again.
+marker (`bypass`); a marker behind its transaction's Complete*, so that the next transaction could begin before the
+group coordinator had read the end of this one (`early_completion`). A window is not an event: the log is always right,
+only the broker's memory was wrong until it read the log again.
 
 Normal: windows of a few milliseconds on any busy group, on immune brokers too.
 
@@ -24,7 +24,7 @@ from pipeline.detect.finding import findings, place, text
 
 CODE = "offset_race"
 NEEDS = ("offset_commit",)
-FIXED_IN = "3.9.1, 4.0.0"
+FIXED_IN = "3.9.1, 4.0.0; KAFKA-17877 in 4.0.0"
 _TOPIC = "__consumer_offsets"
 _ADVICE = (
     "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too "
@@ -33,12 +33,12 @@ _ADVICE = (
 )
 
 
-def find(*, race_scope: DataFrame, race_window_ms: int) -> DataFrame:
-    """Windows by group and producer, and each record that stands on a higher rung."""
+def find(*, race_scope: DataFrame, early_marker: DataFrame, race_window_ms: int) -> DataFrame:
+    """Windows by group and producer, and each record or marker that stands on a higher rung."""
     is_window = F.col("race_ms").between(0, race_window_ms - 1)
     rows = race_scope.filter(F.col("is_transactional") & is_window)
     bypassing = race_scope.filter(F.col("is_transactional") & F.col("is_before_marker"))
-    return _windows(rows).unionByName(_bypasses(bypassing))
+    return _windows(rows).unionByName(_bypasses(bypassing)).unionByName(_early(early_marker))
 
 
 def _windows(rows: DataFrame) -> DataFrame:
@@ -124,5 +124,53 @@ def _bypasses(rows: DataFrame) -> DataFrame:
         refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later"),
         evidence=[
             place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")
+        ],
+    )
+
+
+def _early(rows: DataFrame) -> DataFrame:
+    return findings(
+        rows,
+        code=CODE,
+        class_="early_completion",
+        severity="major",
+        certainty="consistent_with",
+        topic=_TOPIC,
+        partition=F.col("partition"),
+        producer_id=F.col("producer_id"),
+        producer_epoch=F.col("marker_epoch"),
+        transactional_id=F.col("transactional_id"),
+        first_offset=F.col("marker_offset"),
+        last_offset=F.col("marker_offset"),
+        first_timestamp_ms=F.col("marker_ms"),
+        last_timestamp_ms=F.col("marker_ms"),
+        title=text(
+            "offsets of {} were declared complete before their marker (offset {} of {}-{})",
+            F.col("transactional_id"),
+            F.col("marker_offset"),
+            F.lit(_TOPIC),
+            F.col("partition"),
+        ),
+        explanation=text(
+            "The coordinator wrote Complete* of the transaction begun at offset {} of __transaction_state-{} before "
+            "the marker at offset {} was appended: the producer could commit the next offsets while these were "
+            "still pending. The two times are of two brokers.",
+            F.col("transaction_offset"),
+            F.col("coordinator_partition"),
+            F.col("marker_offset"),
+        ),
+        advice=F.lit(
+            "Upgrade to 4.0.0 (KAFKA-17877; before it the new group coordinator could answer a marker too early). "
+            "Compare the clocks of the two brokers."
+        ),
+        refuted_by=F.lit("clocks that differ by more than clock_skew_ms"),
+        evidence=[
+            place(F.lit(_TOPIC), F.col("partition"), F.col("marker_offset"), "marker"),
+            place(
+                F.lit("__transaction_state"),
+                F.col("coordinator_partition"),
+                F.col("transaction_offset"),
+                "first record of the transaction",
+            ),
         ],
     )

@@ -175,9 +175,21 @@ def judge_unaligned(
     promises: list[Promise],
     coordinator: CoordinatorCoverage,
     is_below_history: bool,
+    whole_from_ms: int,
     tolerances: Tolerances,
 ) -> str:
-    """Alignment of a marker that no transaction's interval holds."""
+    """Alignment of a marker that no transaction's interval holds.
+
+    Args:
+        marker_ms: Its time, by the clock of the partition's leader.
+        marker_type: 0 ABORT, 1 COMMIT; None when unreadable.
+        marker_epoch: Its producer epoch.
+        promises: All promises of its producer id to this partition.
+        coordinator: Coverage of the owner's coordinator partition.
+        is_below_history: It lies below the partition's complete history.
+        whole_from_ms: From then on no marker of the partition can have been cut away.
+        tolerances: Configured patience.
+    """
     if marker_type not in (0, 1) or marker_ms is None:
         return "unreadable"
     if is_below_history:
@@ -197,14 +209,31 @@ def judge_unaligned(
     if marker_type == 0:
         return "manual_abort"
     late = any(
-        promise.outcome == marker_type
-        and promise.prepare_epoch == marker_epoch
-        and not promise.has_marker
-        and promise.complete_ms is not None
-        and promise.complete_ms < marker_ms
+        is_late_marker(marker_ms, marker_type, marker_epoch, promise, whole_from_ms, tolerances)
         for promise in promises
     )
     return "early_completion" if late else "unexpected"
+
+
+def is_late_marker(
+    marker_ms: int,
+    marker_type: int,
+    marker_epoch: int | None,
+    promise: Promise,
+    whole_from_ms: int,
+    tolerances: Tolerances,
+) -> bool:
+    """A COMMIT behind Complete* of a transaction that decided so and that has no other marker here."""
+    return (
+        marker_type == 1
+        and promise.outcome == marker_type
+        and promise.prepare_epoch == marker_epoch
+        and not promise.has_marker
+        and promise.prepare_ms is not None
+        and promise.prepare_ms - tolerances.clock_skew_ms > whole_from_ms
+        and promise.complete_ms is not None
+        and promise.complete_ms < marker_ms
+    )
 
 
 def is_evidence(marker_ms: int, coordinator: CoordinatorCoverage, tolerances: Tolerances) -> bool:

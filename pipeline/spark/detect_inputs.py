@@ -14,9 +14,12 @@ from pyspark.sql import functions as F
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gaps import segment_gaps
+from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scope
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
+
+__all__ = ["early_marker", "is_fixed_version", "race_scope"]
 
 TAILS = ("torn_tail", "zero_tail")
 _DAMAGE = (
@@ -290,44 +293,6 @@ def snapshot_only(run: Run) -> Held:
     return tables.localise(
         joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start")))
     )
-
-
-def race_scope(run: Run) -> Held:
-    """Committed offsets to which KAFKA-17507 can apply: none behind the first proof of a fixed version."""
-    has_race = F.col("is_transactional") & (
-        F.col("race_ms").isNotNull() | F.col("is_before_marker")
-    )
-    committed = run.silver(silver.COMMITTED_OFFSET).filter(has_race)
-    if is_fixed_version(run.config.kafka_version):
-        return Held(committed.limit(0), True)
-    proof = (
-        run.bronze(bronze.TXN_STATE)
-        .filter(F.col("value_version") >= 1)
-        .select("replica_id")
-        .limit(1)
-    )
-    if not proof.isEmpty():
-        return Held(committed.limit(0), True)
-    places = tables.local(
-        run.spark,
-        [(one.replica_id, one.copy, one.partition) for one in run.facts] or [],
-        "replica_id bigint, copy int, offsets_partition int",
-    )
-    fixed = (
-        run.bronze(bronze.OFFSET_COMMIT)
-        .filter(F.col("value_version") >= 4)
-        .join(F.broadcast(places), "replica_id", how="inner")
-        .groupBy("copy", "offsets_partition")
-        .agg(F.min("base_offset").alias("fixed_from"))
-    )
-    joined = committed.join(F.broadcast(fixed), ["copy", "offsets_partition"], how="left")
-    is_exposed = F.col("fixed_from").isNull() | (F.col("record_offset") < F.col("fixed_from"))
-    return tables.localise(joined.filter(is_exposed).drop("fixed_from"))
-
-
-def is_fixed_version(version: str | None) -> bool:
-    """Whether the user says that brokers have the fix of KAFKA-17507 (3.9.1, 4.0.0)."""
-    return version is not None and tuple(int(part) for part in version.split(".")) >= (3, 9, 1)
 
 
 def divergence(run: Run) -> Held:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Longs, Markers, Promises, align
 from pipeline.replay.coordinator import COMPLETE
 from pipeline.replay.coverage import (
+    NEVER,
     NO_COORDINATOR,
     NOT_COPIED,
     CoordinatorCoverage,
@@ -23,6 +24,7 @@ from pipeline.replay.ownership import (
     OwnerState,
     Promise,
     Run,
+    is_late_marker,
     judge_run,
     judge_unaligned,
     promise_status,
@@ -127,6 +129,8 @@ class _Partition:
         self.timed = np.flatnonzero(self.markers.ms != NONE)
         times = self.markers.ms[known]
         self.history_from_ms = int(times.min()) if len(times) else OPEN_END
+        is_whole = self.covered.history_start_offset == 0
+        self.whole_from_ms = NEVER if is_whole else self.history_from_ms
         self.last_ms = int(times.max()) if len(times) else None
 
     def _read_promises(self) -> None:
@@ -184,7 +188,7 @@ class _Partition:
             clock_skew_ms=self.tolerances.clock_skew_ms,
             is_evidence=evidence,
         )
-        statuses, reasons = self._statuses(found)
+        statuses, reasons = self._statuses(found, self._late_promises(found, evidence))
         if self.runs.num_rows:
             yield from self._run_rows(found, evidence, statuses)
         if self.promised.num_rows:
@@ -224,7 +228,27 @@ class _Partition:
             leader_epoch=_value(one["leader_epoch"][number]),
         )
 
-    def _statuses(self, found: Alignment) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _late_promises(self, found: Alignment, evidence: np.ndarray[Any, Any]) -> set[int]:
+        """Promises whose marker came only after Complete* (versions 0 and 1, whose epochs name nothing)."""
+        markers = self.markers
+        alone = evidence & (found.promise < 0) & ~found.is_ambiguous & (markers.type == 1)
+        return {
+            number
+            for at in np.flatnonzero(alone)
+            for number in self._of_producer(int(markers.producer_id[at]))
+            if is_late_marker(
+                int(markers.ms[at]),
+                1,
+                int(markers.epoch[at]),
+                self._promise(number, found),
+                self.whole_from_ms,
+                self.tolerances,
+            )
+        }
+
+    def _statuses(
+        self, found: Alignment, late: set[int]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         count = self.promised.num_rows
         statuses = np.full(count, "present", dtype=object)
         reasons = np.full(count, None, dtype=object)
@@ -232,6 +256,9 @@ class _Partition:
         with_open = set(self.run["producer_id"][self.is_open & above].tolist())
         kept = self._kept(found)
         for number in np.flatnonzero(found.first_marker < 0):
+            if int(number) in late:
+                reasons[number] = "its marker came after Complete*"
+                continue
             promise = self._promise(int(number), found)
             statuses[number], reasons[number] = promise_status(
                 promise,
@@ -337,8 +364,7 @@ class _Partition:
         alignments[self.order[at[epoch]]] = "wrong_epoch"
         # A marker before it may have been cut away, unless history holds the time of the decision.
         known = self.promises.prepare_ms[number] - self.tolerances.clock_skew_ms
-        is_known = (known > self.history_from_ms) | (self.covered.history_start_offset == 0)
-        late = self._is_late(at, number) & is_known & ~other & ~epoch
+        late = self._is_late(at, number) & (known > self.whole_from_ms) & ~other & ~epoch
         alignments[self.order[at[late]]] = "early_completion"
 
     def _unaligned(self, at: int, evidence: bool, found: Alignment) -> str:
@@ -356,6 +382,7 @@ class _Partition:
             promises=promises,
             coordinator=coordinator,
             is_below_history=bool(markers.offset[at] < self.covered.history_start_offset),
+            whole_from_ms=self.whole_from_ms,
             tolerances=self.tolerances,
         )
 

@@ -228,6 +228,22 @@ def bypass(logs: CopiedLogs) -> Planted:
     return planted("offset_race", "bypass", producer_id=row.producer_id)
 
 
+def early_answer(logs: CopiedLogs) -> Planted:
+    """The last marker of a group's offsets comes five seconds after Complete*."""
+    coordinator = Coordinator(logs)
+    coordinator.tick_all(LATE_MS)
+    coordinator.save()
+    for partition in sorted({run.partition for run in runs(logs, lambda topic: topic == OFFSETS)}):
+        rows = logs.rows(OFFSETS, partition)
+        at = max((i for i, row in enumerate(rows) if row.is_marker and row.outcome), default=-1)
+        if at >= 0 and all(r.producer_id != rows[at].producer_id for r in rows[at + 1 :]):
+            marker = rows.pop(at)
+            logs.save(OFFSETS, partition, [*rows, marker.at(rows[-1].time_ms + 5_000)])
+            return planted("offset_race", "early_completion", "marker_audit/early_completion",
+                           topic=OFFSETS, partition=partition, producer_id=marker.producer_id)  # fmt: skip
+    raise LookupError("no committed offsets in this recording")
+
+
 def lost_batch(logs: CopiedLogs) -> Planted:
     """A batch in the middle of a run is gone."""
     run, rows = middle_run(logs, least=3)

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.replay.coverage import (
     ALWAYS,
+    NEVER,
     NO_COORDINATOR,
     NOT_COPIED,
     Tolerances,
@@ -157,6 +158,14 @@ UNALIGNED = {
     "commit after it was declared complete": (
         (NOW + 5_000, COMMIT, 0), {"promises": [COMPLETE]}, "early_completion",
     ),
+    "commit after it was declared complete, history from just before": (
+        (NOW + 5_000, COMMIT, 0), {"promises": [COMPLETE], "whole_from_ms": NOW + 50 - 1_001},
+        "early_completion",
+    ),
+    "commit after it was declared complete, its marker may have been cut away": (
+        (NOW + 5_000, COMMIT, 0), {"promises": [COMPLETE], "whole_from_ms": NOW + 50 - 1_000},
+        "unexpected",
+    ),
     "a second commit after it was declared complete": (
         (NOW + 5_000, COMMIT, 0), {"promises": [TAKEN]}, "unexpected",
     ),
@@ -171,7 +180,7 @@ def test_markers_without_a_transaction(name: str) -> None:
     marker, facts, wanted = UNALIGNED[name]
     plain: dict[str, Any] = {
         "promises": [], "coordinator": COORDINATOR, "is_below_history": False,
-        "tolerances": TOLERANCES,
+        "whole_from_ms": NEVER, "tolerances": TOLERANCES,
     }  # fmt: skip
     assert judge_unaligned(*marker, **(plain | facts)) == wanted
     assert wanted in ALIGNMENTS

@@ -1,0 +1,93 @@
+"""To what the race of KAFKA-17507 can apply: nothing behind the first proof of a fixed version, in each copy alone."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.replay.coverage import ALWAYS, NEVER
+from pipeline.spark import tables
+from pipeline.spark.silver import Run
+from pipeline.spark.tables import Held
+from schemas import bronze, silver
+from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+
+FIXED = (3, 9, 1)
+"""First version with the fix in the old group coordinator; 4.0.0 has it too."""
+
+
+def race_scope(run: Run) -> Held:
+    """Committed offsets behind a marker to which the race can apply."""
+    has_race = F.col("is_transactional") & (
+        F.col("race_ms").isNotNull() | F.col("is_before_marker")
+    )
+    committed = run.silver(silver.COMMITTED_OFFSET).filter(has_race)
+    if is_fixed_version(run.config.kafka_version):
+        return Held(committed.limit(0), True)
+    at = {"offset": F.col("record_offset"), "ms": F.col("append_ms")}
+    return tables.localise(_exposed(run, committed, **at))
+
+
+def early_marker(run: Run) -> Held:
+    """Markers of `__consumer_offsets` that came after their transaction had been declared complete."""
+    is_early = (F.col("topic") == OFFSETS_TOPIC) & (F.col("alignment") == "early_completion")
+    markers = run.silver(silver.PARTITION_TXN).filter(is_early)
+    if is_fixed_version(run.config.kafka_version):
+        return Held(markers.limit(0), True)
+    markers = markers.withColumn("offsets_partition", F.col("partition"))
+    at = {"offset": F.col("marker_offset"), "ms": F.col("marker_ms")}
+    return tables.localise(_exposed(run, markers, **at))
+
+
+def is_fixed_version(version: str | None) -> bool:
+    """Whether the user says that brokers have the fix."""
+    return version is not None and tuple(int(part) for part in version.split(".")) >= FIXED
+
+
+def fixed_from_ms(run: Run, first_ms: dict[int, int]) -> dict[int, int]:
+    """Copy -> time from which its brokers are 4.0 or later; `ALWAYS` where nothing proves it.
+
+    A value of version 1 in `__transaction_state` needs transaction.version 1, which needs every broker to be 4.0
+    (KIP-890, KIP-1022). Where records may have been removed, an earlier one may have been there: then it counts for
+    all times.
+
+    Args:
+        run: The run.
+        first_ms: Replica id -> time of its first such record, as far as it has one.
+    """
+    result: dict[int, int] = {}
+    for one in run.facts:
+        if one.topic != TXN_TOPIC or one.replica_id not in first_ms:
+            continue
+        is_whole = one.is_complete and run.coverage.everything[one.copy].is_read
+        ms = first_ms[one.replica_id] - run.config.clock_skew_ms if is_whole else NEVER
+        result[one.copy] = min(ms, result.get(one.copy, ALWAYS))
+    cut = {one.copy for one in run.facts if one.topic == TXN_TOPIC and not one.is_complete}
+    return {copy: NEVER if copy in cut else ms for copy, ms in result.items()}
+
+
+def _exposed(run: Run, rows: DataFrame, *, offset: Column, ms: Column) -> DataFrame:
+    """Rows of offsets partitions before both proofs: of the copy by time, of the partition by offset."""
+    states = run.bronze(bronze.TXN_STATE).filter(F.col("value_version") >= 1)
+    first = states.groupBy("replica_id").agg(F.min("max_timestamp_ms").alias("ms")).collect()
+    from_ms = fixed_from_ms(run, {row["replica_id"]: row["ms"] for row in first})
+    spark = run.spark
+    times = tables.local(spark, sorted(from_ms.items()), "copy int, fixed_ms bigint")
+    places = tables.local(
+        spark,
+        [(one.replica_id, one.copy, one.partition) for one in run.facts],
+        "replica_id bigint, copy int, offsets_partition int",
+    )
+    # Value version 4 is written by brokers of 4.1 or later.
+    fixed = (
+        run.bronze(bronze.OFFSET_COMMIT)
+        .filter(F.col("value_version") >= 4)
+        .join(F.broadcast(places), "replica_id", how="inner")
+        .groupBy("copy", "offsets_partition")
+        .agg(F.min("base_offset").alias("fixed_from"))
+    )
+    joined = rows.join(F.broadcast(fixed), ["copy", "offsets_partition"], how="left")
+    joined = joined.join(F.broadcast(times), "copy", how="left")
+    is_early = F.col("fixed_ms").isNull() | (ms < F.col("fixed_ms"))
+    is_early &= F.col("fixed_from").isNull() | (offset < F.col("fixed_from"))
+    return joined.filter(is_early).drop("fixed_from", "fixed_ms")
