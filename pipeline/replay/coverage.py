@@ -55,12 +55,14 @@ class PartitionCoverage(NamedTuple):
         read_until_ms: Latest broker-stamped time in it; `ALWAYS` for a copy of one instant.
         is_one_instant: Every broker of the copy was stopped cleanly before it was taken.
         is_copied: A replica of the partition is in the copy at all.
+        is_crash_image: Its broker was not stopped cleanly, others of the copy were: what a dead broker left.
     """
 
     history_start_offset: int
     read_until_ms: int
     is_one_instant: bool
     is_copied: bool = True
+    is_crash_image: bool = False
 
 
 NOT_COPIED = PartitionCoverage(0, NEVER, False, False)

@@ -150,6 +150,9 @@ def promise_status(
         if promise.prepare_ms is None or alive is None:
             return "in_flight", "no time to judge by"
         waited = alive - promise.prepare_ms
+        is_read = _read_beyond(promise.prepare_ms, partition.read_until_ms, tolerances)
+        if not is_read and not partition.is_crash_image:
+            return "in_flight", "the partition may have been copied before its marker came"
         if waited > tolerances.patience_ms:
             return "prepare_stuck", f"its coordinator went on for {waited} ms"
         return "in_flight", f"its coordinator was seen for {waited} ms after Prepare*"

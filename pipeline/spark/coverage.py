@@ -271,6 +271,7 @@ def coverage(
     """
     broker_ms = _broker_times(facts)
     clean = {log_dir.path: log_dir.is_clean_shutdown for log_dir in plan.log_dirs}
+    some_clean = {log_dir.copy for log_dir in plan.log_dirs if log_dir.is_clean_shutdown}
     partitions: dict[tuple[int, str, int], PartitionCoverage] = {}
     coordinators: dict[tuple[int, int], CoordinatorCoverage] = {}
     for one in facts:
@@ -278,7 +279,10 @@ def coverage(
             continue
         until = _until(one, broker_ms, clean)
         partitions[one.copy, one.topic, one.partition] = PartitionCoverage(
-            one.history_start_offset, until, one.is_one_instant
+            one.history_start_offset,
+            until,
+            one.is_one_instant,
+            is_crash_image=one.copy in some_clean and not clean.get(one.log_dir),
         )
         if one.topic == TXN_TOPIC:
             frontier = NEVER if one.is_complete else _or(one.frontier_ms, ALWAYS)

@@ -173,3 +173,16 @@ def test_a_segment_that_was_not_copied_refutes_nothing(
     chosen = random.Random(0).sample(segments, min(10, len(segments)))
     accused = [one for file in chosen for one in _accused_without(file, source, tmp_path / "in")]
     assert accused == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("number", ["20a", "20b"])
+def test_a_partition_copied_before_its_marker_is_not_stuck(
+    number: str, seed: int, tmp_path: Path
+) -> None:
+    """A transaction waits for one dead partition; its other one got the marker at once."""
+    source = recording(number) / "logs"
+    cuts.cut(source, tmp_path / "cut", seed, cuts.How(spread=1.0, latest=0.5))
+    found = accusations(tmp_path / "cut", Config(marker_grace_ms=5_000))
+    alive = [one for one in found if (one["topic"], one["partition"]) != ("s-topic", 1)]
+    assert [told(one) for one in alive if is_loud(one)] == []

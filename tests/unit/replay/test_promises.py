@@ -75,6 +75,22 @@ STATUSES = {
     "prepare stuck": (
         PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS + 1)}, "prepare_stuck",
     ),
+    "prepared, and the partition was copied before its marker could come": (
+        PREPARED, {"coordinator": alive(NOW + LATE_MS),
+                   "partition": READ._replace(read_until_ms=NOW + 50 + PATIENCE_MS - 1)}, "in_flight",
+    ),
+    "prepared, and the partition was read just far enough": (
+        PREPARED, {"coordinator": alive(NOW + LATE_MS),
+                   "partition": READ._replace(read_until_ms=NOW + 50 + PATIENCE_MS)}, "prepare_stuck",
+    ),
+    "prepared, and the copy began long after": (
+        PREPARED, {"coordinator": alive(NOW + LATE_MS), "partition": READ._replace(read_until_ms=NOW),
+                   "tolerances": Tolerances(copy_started_ms=NOW + 50 + PATIENCE_MS)}, "prepare_stuck",
+    ),
+    "prepared, and its broker died": (
+        PREPARED, {"coordinator": alive(NOW + LATE_MS),
+                   "partition": READ._replace(read_until_ms=NOW, is_crash_image=True)}, "prepare_stuck",
+    ),
     "prepared just now": (PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS)}, "in_flight"),
     "abort prepared, stuck": (
         PREPARED._replace(state=PREPARE_ABORT, outcome=ABORT), {"coordinator": alive(NOW + LATE_MS)},
