@@ -100,6 +100,9 @@ class Report(_Strict):
     """The page: where its style and script stand, and what operators alert on (drawn as lines)."""
 
     html_assets: Literal["inline", "dir"] = "inline"
+    docs_url: str | None = Field(
+        default=None, pattern=r"\Ahttps?://[A-Za-z0-9._~:/-]+[A-Za-z0-9]\z"
+    )
     timed_out_per_s: float = Field(default=1.0, gt=0, strict=False)
     ongoing: int = Field(default=10_000, ge=1)
     commit_latency_ms: int = Field(default=5_000, ge=1)

@@ -1,14 +1,178 @@
-"""The page."""
+"""`report.html`: one page for a person, readable without its style sheet and without its script."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from pipeline.config import Config
+from pipeline.report import health as checklist
+from pipeline.report.examples import CURRENT, Finding, examples, place, where
+from pipeline.report.facts import Facts
+from pipeline.report.files import write_text
+from pipeline.report.pictures import pictures
+from pipeline.report.timeline import Timelines
+from pipeline.report.timeline_plot import plot
+from pipeline.report.words import SEVERITIES, VERDICTS, utc
+from pipeline.text import sanitise
+from schemas.gold import SEVERITIES as ORDER
+
+TEMPLATES = Path(__file__).with_name("templates")
+PLOTS = 200
+"""Findings that get a timeline plot: the first ones."""
+FULL = 1_000
+"""Findings that are shown with all they have; further ones get a line each."""
+_COMMAND = re.compile(r"kafka-[a-z-]+\.sh(?: [A-Za-z0-9._:/<>=@-]+)+(?=$|[;.)]|:? )")
+_HIDDEN = frozenset("'\"`$\\&|*?!#~{}[]")
+
+
+class Shown(NamedTuple):
+    """A finding as the page shows it.
+
+    Attributes:
+        finding: The finding, every text sanitised.
+        where: Topic, partition and offset.
+        times: First and last time in UTC.
+        commands: Commands in the advice that are safe to copy into a shell.
+        evidence: Its evidence, a line each.
+        plot: Its timeline as a picture.
+        events: Its timeline in words, a line each.
+        is_full: With all it has, or one line.
+        number: Its place in the order of severity.
+    """
+
+    finding: Finding
+    where: str
+    times: str
+    commands: list[str]
+    evidence: list[str]
+    plot: Markup | None
+    events: list[tuple[str, str, bool]]
+    is_full: bool
+    number: int
 
 
 def write_page(
-    directory: Path, summary: dict[str, Any], findings: list[dict[str, Any]], config: Config
+    directory: Path, summary: dict[str, Any], findings: list[Finding], config: Config
 ) -> None:
-    """Stub."""
+    """Writes `report.html`, and its style and script beside it where the settings ask for that.
+
+    Args:
+        directory: Folder of the run's files, below `runs` of the output root.
+        summary: The content of `summary.json`.
+        findings: All that are shown, most severe first.
+        config: The settings.
+    """
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    is_inline = config.report.html_assets == "inline"
+    if not is_inline:
+        write_text(directory / "report.css", style)
+        write_text(directory / "report.js", script)
+    facts = Facts(str(directory.parents[1]), summary["run_id"])
+    page = render(
+        summary, findings, facts, config, style if is_inline else "", script if is_inline else ""
+    )
+    write_text(directory / "report.html", page)
+
+
+def render(
+    summary: dict[str, Any],
+    findings: list[Finding],
+    facts: Facts,
+    config: Config,
+    style: str,
+    script: str,
+) -> str:
+    """The page's text; without style and script it names the files beside it."""
+    chosen = examples(findings, config.max_examples)
+    with_plot = [one for one in chosen.shown if one["status"] in CURRENT][:PLOTS]
+    timelines = Timelines(facts, with_plot)
+    plotted = {one["finding_id"] for one in with_plot}
+    shown = [
+        _shown(number, one, timelines if one["finding_id"] in plotted else None)
+        for number, one in enumerate(chosen.shown)
+    ]
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"utc": utc, "safe_text": sanitise, "spaced": _spaced}
+    template = environment.get_template("page.html.j2")
+    return template.render(
+        summary=summary,
+        verdict=VERDICTS[summary["verdict"]],
+        severities=[(name, SEVERITIES[name]) for name in ORDER],
+        shown=shown,
+        left_out=sorted((code, name, count) for (code, name), count in chosen.left_out.items()),
+        facets=_facets(shown),
+        total=len(findings),
+        pictures=pictures(facts, config.report),
+        health=checklist.health(facts, findings, config),
+        cannot_see=checklist.CANNOT_SEE,
+        not_attempted=_not_attempted(summary["detectors"]),
+        style=Markup(style),
+        script=Markup(script),
+        docs=config.report.docs_url,
+    )
+
+
+def commands(advice: str) -> list[str]:
+    """Commands of an advice that hold nothing a shell would act on, brackets of placeholders excepted."""
+    if _HIDDEN & set(advice):
+        return []
+    return [found[0].rstrip(".:") for found in _COMMAND.finditer(advice)]
+
+
+def _shown(number: int, finding: Finding, timelines: Timelines | None) -> Shown:
+    is_full = number < FULL
+    events = timelines.of(finding) if timelines is not None else []
+    times = [
+        utc(finding[name])
+        for name in ("first_timestamp_ms", "last_timestamp_ms")
+        if finding[name] is not None
+    ]
+    return Shown(
+        finding,
+        where(finding),
+        " to ".join(dict.fromkeys(times)),
+        commands(finding["advice"]) if is_full else [],
+        [place(one) for one in finding["evidence"]] if is_full else [],
+        plot(events, finding),
+        [(utc(one.time_ms), one.words, one.is_accused) for one in events],
+        is_full,
+        number,
+    )
+
+
+def _facets(shown: list[Shown]) -> dict[str, list[tuple[str, int]]]:
+    """Values to filter by, with how many findings have each."""
+    return {
+        name: sorted(
+            Counter(
+                str(one.finding[name]) for one in shown if one.finding[name] is not None
+            ).items()
+        )
+        for name in ("code", "severity", "status", "topic")
+    }
+
+
+def _not_attempted(detectors: dict[str, str]) -> list[tuple[str, list[str]]]:
+    """Why detectors did not run, with those that share a reason."""
+    found: dict[str, list[str]] = {}
+    for code, state in detectors.items():
+        if state != "judged":
+            found.setdefault(state.removeprefix("not attempted: "), []).append(code)
+    return sorted(found.items())
+
+
+def _spaced(word: str) -> str:
+    return word.replace("_", " ")

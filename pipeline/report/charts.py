@@ -1,0 +1,241 @@
+"""The charts of the page: lines over time, stacked bars over time, bars by name, and a map of dots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from pipeline.report.svg import (
+    ALERT,
+    GRID,
+    INK,
+    PALETTE,
+    SOFT,
+    Canvas,
+    TimeScale,
+    short,
+    value_ticks,
+)
+
+WIDTH, HEIGHT = 640.0, 220.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 18.0, 46.0
+FAR = 4.0
+"""A threshold more than this many times above the highest value is named at the edge, not drawn to scale."""
+
+
+class Alert(NamedTuple):
+    """A value that operators alert on."""
+
+    value: float
+    words: str
+
+
+Series = Mapping[str, Sequence[tuple[float, float]]]
+
+
+class _Frame:
+    """Axes, grid, threshold and legend that charts over time share."""
+
+    def __init__(
+        self, label: str, unit: str, span: tuple[float, float], highest: float, alert: Alert | None
+    ) -> None:
+        self.canvas = Canvas(WIDTH, HEIGHT, label)
+        self.x = TimeScale(*span, LEFT, WIDTH - RIGHT)
+        is_far = alert is not None and alert.value > FAR * max(highest, 1e-9)
+        top = max(highest, alert.value) if alert is not None and not is_far else highest
+        self.ticks = value_ticks(top)
+        self._axes(unit)
+        if alert is not None:
+            self._threshold(alert, is_far)
+
+    def y(self, value: float) -> float:
+        share = min(max(value / self.ticks[-1], 0.0), 1.0)
+        return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
+
+    def _axes(self, unit: str) -> None:
+        for value in self.ticks:
+            self.canvas.line(LEFT, self.y(value), WIDTH - RIGHT, self.y(value), class_="grid")
+            self.canvas.text(LEFT - 6, self.y(value) + 4, short(value), anchor="end")
+        self.canvas.text(LEFT, TOP - 7, unit, fill=SOFT)
+        last = -1e9
+        for time_ms, words in self.x.ticks():
+            at = self.x.at(time_ms)
+            if at - last > 6.4 * len(words) + 10 and at < WIDTH - 30:
+                anchor = "start" if at < LEFT + 3 * len(words) else "middle"
+                self.canvas.line(at, HEIGHT - BOTTOM, at, HEIGHT - BOTTOM + 4, stroke=SOFT)
+                self.canvas.text(at, HEIGHT - BOTTOM + 16, words, anchor=anchor)
+                last = at
+
+    def _threshold(self, alert: Alert, is_far: bool) -> None:
+        at = TOP if is_far else self.y(alert.value)
+        words = alert.words + (" (far above this chart)" if is_far else "")
+        self.canvas.line(
+            LEFT, at, WIDTH - RIGHT, at, stroke=ALERT, stroke_dasharray="5 4", class_="alert"
+        )
+        self.canvas.text(
+            WIDTH - RIGHT,
+            TOP - 7 if is_far else max(at - 4, 10),
+            words,
+            fill=ALERT,
+            anchor="end",
+        )
+
+    def legend(self, names: Sequence[str]) -> None:
+        at = LEFT
+        for number, name in enumerate(names):
+            shown = name if len(name) <= 22 else name[:21] + "…"
+            if at + 7 * len(shown) > WIDTH:
+                return
+            self.canvas.rect(at, HEIGHT - 15, 9, 9, PALETTE[number % len(PALETTE)])
+            self.canvas.text(at + 13, HEIGHT - 7, shown, fill=INK)
+            at += 26 + 6.4 * len(shown)
+
+
+def lines(label: str, unit: str, series: Series, alert: Alert | None = None) -> Markup | None:
+    """Lines over time; None without a point.
+
+    Args:
+        label: What the picture shows.
+        unit: Of the values.
+        series: Name -> (time in ms, value).
+        alert: Drawn as a dashed line.
+        is_level: A value holds until the next one.
+    """
+    points = [point for held in series.values() for point in held]
+    if not points:
+        return None
+    times = [time for time, _ in points]
+    frame = _Frame(label, unit, (min(times), max(times)), max(value for _, value in points), alert)
+    for number, (name, held) in enumerate(series.items()):
+        colour = PALETTE[number % len(PALETTE)]
+        placed = [(frame.x.at(time), frame.y(value)) for time, value in held]
+        if is_level:
+            corners = [(later[0], now[1]) for now, later in pairwise(placed)]
+            placed = [point for pair in zip_longest(placed, corners) for point in pair if point]
+        if len(held) == 1:
+            frame.canvas.circle(*placed[0], 3, colour, hint=f"{name}: {short(held[0][1])}")
+        else:
+            frame.canvas.polyline(placed, colour, hint=name)
+    frame.legend(list(series))
+    return frame.canvas.markup()
+
+
+def stacked(
+    label: str, unit: str, bucket_ms: float, starts: Sequence[float], series: Mapping[str, Sequence[float]],
+    alert: Alert | None = None,
+) -> Markup | None:  # fmt: skip
+    """Bars over time, one part a series on top of the other; None without a bar.
+
+    Args:
+        label: What the picture shows.
+        unit: Of the values.
+        bucket_ms: Width of a bar in time.
+        starts: Begin of each bar.
+        series: Name -> value in each bar.
+        alert: Drawn as a dashed line.
+    """
+    if not starts:
+        return None
+    totals = [sum(held[number] for held in series.values()) for number in range(len(starts))]
+    frame = _Frame(label, unit, (starts[0], starts[-1] + bucket_ms), max(totals), alert)
+    wide = max(frame.x.at(starts[0] + bucket_ms) - frame.x.at(starts[0]) - 1.5, 1.0)
+    for number, start in enumerate(starts):
+        base = 0.0
+        for colour, (name, held) in enumerate(series.items()):
+            if held[number]:
+                top = frame.y(base + held[number])
+                frame.canvas.rect(
+                    frame.x.at(start) + 0.75, top, wide, frame.y(base) - top,
+                    PALETTE[colour % len(PALETTE)], hint=f"{name}: {short(held[number])}",
+                )  # fmt: skip
+                base += held[number]
+    frame.legend(list(series))
+    return frame.canvas.markup()
+
+
+def ranking(
+    label: str, rows: Sequence[tuple[str, float, str]], alert: Alert | None = None
+) -> Markup | None:
+    """Horizontal bars by name; None without a row.
+
+    Args:
+        label: What the picture shows.
+        rows: Name, value, and the value in words.
+        alert: Drawn as a dashed line when it is in reach.
+    """
+    if not rows:
+        return None
+    high, name_width = 22.0, 210.0
+    canvas = Canvas(WIDTH, high * len(rows) + 12, label)
+    top = max(max(value for _, value, _ in rows), 1e-9)
+    room = WIDTH - name_width - 110
+    for number, (name, value, words) in enumerate(rows):
+        y = 6 + number * high
+        shown = name if len(name) <= 32 else name[:31] + "…"
+        canvas.text(name_width - 8, y + 14, shown, fill=INK, anchor="end")
+        canvas.rect(
+            name_width,
+            y + 3,
+            max(room * value / top, 1.5),
+            high - 8,
+            PALETTE[0],
+            hint=f"{name}: {words}",
+        )
+        canvas.text(name_width + room * value / top + 6, y + 14, words)
+    if alert is not None and alert.value <= top:
+        at = name_width + room * alert.value / top
+        canvas.line(
+            at, 2, at, high * len(rows) + 8, stroke=ALERT, stroke_dasharray="5 4", class_="alert"
+        )
+    return canvas.markup()
+
+
+def dots(
+    label: str, rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[int, int], float]
+) -> Markup | None:
+    """A map: a dot where a row has to do with a column, larger for more; None when it is empty.
+
+    Args:
+        label: What the picture shows.
+        rows: Names on the left.
+        columns: Names above.
+        values: (row, column) -> amount.
+    """
+    if not values:
+        return None
+    cell, name_width, name_height = 22.0, 200.0, 120.0
+    canvas = Canvas(
+        name_width + cell * len(columns) + 40, name_height + cell * len(rows) + 8, label
+    )
+    top = max(values.values())
+    for number, name in enumerate(columns):
+        x = name_width + cell * number + cell / 2
+        canvas.line(x, name_height, x, name_height + cell * len(rows), stroke=GRID, class_="grid")
+        shown = name if len(name) <= 22 else name[:21] + "…"
+        canvas.text(
+            0,
+            0,
+            shown,
+            fill=SOFT,
+            transform=f"translate({x + 3:g} {name_height - 6:g}) rotate(-50)",
+        )
+    for number, name in enumerate(rows):
+        y = name_height + cell * number + cell / 2
+        canvas.line(name_width, y, name_width + cell * len(columns), y, stroke=GRID, class_="grid")
+        canvas.text(
+            name_width - 8,
+            y + 4,
+            name if len(name) <= 30 else name[:29] + "…",
+            fill=INK,
+            anchor="end",
+        )
+    for (row, column), value in values.items():
+        hint = f"{rows[row]} wrote {short(value)} records to {columns[column]}"
+        canvas.circle(
+            name_width + cell * column + cell / 2, name_height + cell * row + cell / 2,
+            2.5 + 6.5 * (value / top) ** 0.5, PALETTE[0], hint=hint,
+        )  # fmt: skip
+    return canvas.markup()

@@ -1,0 +1,192 @@
+"""Exactly-once health: what the logs can answer of the questions that operators ask, and what they cannot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from pipeline.config import Config
+from pipeline.report.examples import CURRENT, Finding
+from pipeline.report.facts import Array, Facts, Row
+from pipeline.report.words import duration
+from schemas.codes import OFFSETS_TOPIC, TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
+
+State = Literal["good", "look", "unknown"]
+FENCES = 3
+"""Fences of one transactional id from which on two instances probably run under it."""
+ONCE_ONLY = 0.9
+"""Share of ids that had a single transaction, from which on they look as if made anew for each."""
+MANY_IDS = 100
+
+
+class Answer(NamedTuple):
+    """One line of the checklist.
+
+    Attributes:
+        question: What is asked.
+        state: good, look (somebody should) or unknown.
+        words: The answer with its figures.
+    """
+
+    question: str
+    state: State
+    words: str
+
+
+CANNOT_SEE = (
+    "the producers' settings (acks, enable.idempotence, retries) and whether applications handle aborts",
+    "the consumers' isolation.level and what they did with the records",
+    "records that a client never sent, or sent twice as two records",
+    "min.insync.replicas, replication factors and other settings of topics",
+)
+
+
+def health(facts: Facts, findings: list[Finding], config: Config) -> list[Answer]:
+    """The checklist of a run."""
+    txn = facts.transactions()
+    kinds = facts.records_by_kind()
+    current = [one for one in findings if one["status"] in CURRENT]
+    return [
+        _version(txn),
+        _timeouts(txn, config),
+        _fences(txn, current),
+        _reuse(txn),
+        _exposure(facts.runs()),
+        _replication(facts.replicas),
+        _plain_records(kinds),
+    ]
+
+
+def _version(txn: dict[str, Array]) -> Answer:
+    question = "Is transaction.version 2 in use (KIP-890)?"
+    versions = Counter(txn["transaction_version"].tolist())
+    if not versions:
+        return Answer(question, "unknown", "No transaction was read.")
+    said = ", ".join(f"{versions[one]:,} with version {one}" for one in sorted(versions))
+    if set(versions) == {2}:
+        return Answer(
+            question,
+            "good",
+            f"All {sum(versions.values()):,} transactions: late writes are refused.",
+        )
+    return Answer(
+        question,
+        "look",
+        f"{said}. Below version 2 (brokers and clients 4.0) a late write can join the next transaction.",
+    )
+
+
+def _timeouts(txn: dict[str, Array], config: Config) -> Answer:
+    question = "Are transaction timeouts below the brokers' maximum?"
+    timeouts = txn["txn_timeout_ms"]
+    plain = timeouts[(timeouts > 0) & (timeouts != TWO_PHASE_TIMEOUT_MS)]
+    if not len(plain):
+        return Answer(question, "unknown", "No transaction with a timeout was read.")
+    highest, limit = int(plain.max()), config.transaction_max_timeout_ms
+    said = (
+        f"Longest {duration(highest)}, maximum {duration(limit)} (transaction_max_timeout_ms in the settings). "
+        "So long may a crashed producer hold read_committed consumers."
+    )
+    return Answer(question, "look" if highest > limit else "good", said)
+
+
+def _fences(txn: dict[str, Array], current: list[Finding]) -> Answer:
+    question = "Does each application run once per transactional id?"
+    if not len(txn["cause"]):
+        return Answer(question, "unknown", "No transaction was read.")
+    fenced = Counter(txn["transactional_id"][txn["cause"].astype(str) == "fence"].tolist())
+    storms = sorted(
+        {one["transactional_id"] or "" for one in current if one["code"] == "fencing_storm"}
+    )
+    worst = max(fenced.values(), default=0)
+    if storms or worst >= FENCES:
+        name = storms[0] if storms else max(fenced, key=lambda one: (fenced[one], one))
+        return Answer(
+            question, "look", f"{name} was fenced {fenced[name]} times: two instances may share it."
+        )
+    return Answer(
+        question,
+        "good",
+        f"{sum(fenced.values())} transaction(s) ended by a fence, at most {worst} an id.",
+    )
+
+
+def _reuse(txn: dict[str, Array]) -> Answer:
+    question = "Are transactional ids reused after a restart?"
+    counted = Counter(txn["transactional_id"].tolist())
+    if not counted:
+        return Answer(question, "unknown", "No transaction was read.")
+    once = sum(count == 1 for count in counted.values())
+    said = f"{once:,} of {len(counted):,} ids had a single transaction in the history that is retained."
+    if len(counted) >= MANY_IDS and once / len(counted) >= ONCE_ONLY:
+        return Answer(
+            question, "look", said + " Ids made anew protect from nothing and fill the coordinator."
+        )
+    return Answer(question, "good", said)
+
+
+def _exposure(runs: dict[str, Array]) -> Answer:
+    question = "Do consumers need isolation.level=read_committed?"
+    aborted = (runs["marker_type"] == 0) & (runs["is_transactional"] == 1)
+    count = int(runs["record_count"][aborted].sum())
+    places = len(
+        np.unique(
+            [
+                f"{topic}-{one}"
+                for topic, one in zip(
+                    runs["topic"][aborted], runs["partition"][aborted], strict=True
+                )
+            ]
+        )
+    )
+    if not (runs["is_transactional"] == 1).any():
+        return Answer(question, "unknown", "No transactional data was read.")
+    if not count:
+        return Answer(question, "good", "No aborted record is retained.")
+    said = f"{count:,} aborted records in {places} partition(s): consumers with read_uncommitted see them."
+    return Answer(question, "look", said)
+
+
+def _replication(replicas: list[Row]) -> Answer:
+    question = "Are the internal topics replicated?"
+    brokers = {one["broker_id"] for one in replicas if one["broker_id"] is not None}
+    held = Counter(
+        (one["topic"], one["partition"])
+        for one in replicas
+        if one["topic"] in (TXN_TOPIC, OFFSETS_TOPIC)
+    )
+    if len(brokers) < 2 or not held:
+        return Answer(question, "unknown", "Logs of a single broker were copied: nobody can tell.")
+    single = sorted(f"{topic}-{number}" for (topic, number), count in held.items() if count == 1)
+    if single:
+        return Answer(
+            question,
+            "look",
+            f"{len(single)} partition(s) on one copied broker only, first {single[0]}.",
+        )
+    return Answer(
+        question,
+        "good",
+        f"Every partition is on at least {min(held.values())} of {len(brokers)} brokers.",
+    )
+
+
+def _plain_records(kinds: Counter[str]) -> Answer:
+    question = "Do all producers write with an id?"
+    total = sum(kinds.values())
+    if not total:
+        return Answer(question, "unknown", "No record of a user topic was read.")
+    said = ", ".join(
+        f"{kinds[name]:,} {name}"
+        for name in ("transactional", "idempotent", "plain")
+        if kinds[name]
+    )
+    if kinds["plain"]:
+        return Answer(
+            question,
+            "look",
+            f"{said} records. Nothing can be told about duplicates among plain ones.",
+        )
+    return Answer(question, "good", f"{said} records.")

@@ -1,0 +1,299 @@
+"""The cluster in pictures: outcomes, latency, what is open, epochs, LSO lag, ids, producers and partitions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+
+from pipeline.config import Report
+from pipeline.report import charts
+from pipeline.report.charts import Alert
+from pipeline.report.facts import NO_TIME, Array, Facts, Row, thinned
+from pipeline.report.svg import short
+from pipeline.report.words import duration
+from schemas.codes import TXN_TOPIC
+
+BUCKETS_MS = (
+    1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000, 2_592_000_000,
+)  # fmt: skip
+MAX_BUCKETS = 60
+LINES = 8
+"""Partitions or ids in one picture: those with most to show."""
+MAP = 24
+MAX_EPOCH = 32_767
+"""Highest producer epoch (short); the coordinator then gives out a new producer id."""
+DAY_MS = 86_400_000
+_OUTCOMES = {
+    "client_commit": "commit",
+    "client_abort": "client abort",
+    "timeout": "timeout",
+    "fence": "fence",
+    "unknown_abort": "abort, cause unknown",
+}
+
+
+class Picture(NamedTuple):
+    """One picture of the page.
+
+    Attributes:
+        title: Heading.
+        svg: The drawing; None when there is nothing to draw.
+        words: What it shows, with the figures that matter.
+    """
+
+    title: str
+    svg: Markup | None
+    words: str
+
+
+def pictures(facts: Facts, limits: Report) -> list[Picture]:
+    """All pictures of a run, those without data included."""
+    txn = facts.transactions()
+    runs = facts.runs()
+    return [
+        _lag(runs),
+        _outcomes(txn, limits),
+        _latency(txn, limits),
+        _ongoing(txn, limits),
+        _backlog(facts.replicas, limits),
+        _epochs(txn, facts.owners()),
+        _top_ids(txn),
+        _map(runs),
+    ]
+
+
+def _lag(runs: dict[str, Array]) -> Picture:
+    """Log end minus last stable offset, at each marker of a partition."""
+    title = "LSO lag by partition"
+    series: dict[str, list[tuple[float, float]]] = {}
+    is_txn = (runs["is_transactional"] == 1) & (runs["first_offset"] >= 0)
+    names = np.array(
+        [
+            f"{topic}-{number}"
+            for topic, number in zip(runs["topic"], runs["partition"], strict=True)
+        ],
+        dtype=object,
+    )
+    for name in np.unique(names[is_txn].astype(str)):
+        mine = is_txn & (names == name)
+        first = runs["first_offset"][mine]
+        ends = np.where(runs["marker_offset"][mine] < 0, 2**62, runs["marker_offset"][mine])
+        times = runs["marker_ms"][mine]
+        order = np.argsort(ends, kind="stable")
+        first, ends, times = first[order], ends[order], times[order]
+        later = np.append(np.minimum.accumulate(first[::-1])[::-1][1:], 2**62)
+        lag = ends + 1 - np.minimum(later, ends + 1)
+        known = (ends < 2**62) & (times >= 0)
+        points = zip(times[known].tolist(), lag[known].tolist(), strict=True)
+        series[name] = thinned([(float(time), float(value)) for time, value in points])
+    highest = {name: max(value for _, value in held) for name, held in series.items() if held}
+    chosen = sorted(highest, key=lambda name: (-highest[name], name))[:LINES]
+    svg = charts.lines(
+        title, "offsets behind the log end", {name: series[name] for name in chosen}, is_level=True
+    )
+    still = int((runs["is_open"] == 1).sum())
+    words = "No transactional data was read."
+    if highest:
+        worst = chosen[0]
+        words = (
+            f"Offsets that a read_committed consumer could not read yet, each time a marker was written. Highest: "
+            f"{short(highest[worst])} in {worst}. {still} run(s) are open at the end of the copy."
+        )
+    return Picture(title, svg, words)
+
+
+def bucket_of(first_ms: float, last_ms: float) -> int:
+    """Width of a bar: an hour, or what keeps a short or long history readable."""
+    span = last_ms - first_ms
+    return next((one for one in BUCKETS_MS if span / one <= MAX_BUCKETS), BUCKETS_MS[-1])
+
+
+def _outcomes(txn: dict[str, Array], limits: Report) -> Picture:
+    title = "Transaction outcomes"
+    ended = np.where(txn["prepare_ms"] >= 0, txn["prepare_ms"], txn["complete_ms"])
+    known = (ended >= 0) & np.isin(txn["cause"].astype(str), list(_OUTCOMES))
+    if not known.any():
+        return Picture(title, None, "No transaction that ended was read.")
+    times, causes = ended[known], txn["cause"][known].astype(str)
+    bucket = bucket_of(float(times.min()), float(times.max()))
+    numbers = times // bucket - times.min() // bucket
+    starts = [float((times.min() // bucket + n) * bucket) for n in range(int(numbers.max()) + 1)]
+    series = {
+        words: np.bincount(numbers[causes == cause], minlength=len(starts)).tolist()
+        for cause, words in _OUTCOMES.items()
+        if (causes == cause).any()
+    }
+    alert = Alert(
+        limits.timed_out_per_s * bucket / 1000, f"alert: {limits.timed_out_per_s:g} timeouts/s"
+    )
+    unit = f"transactions per {duration(bucket)}"
+    svg = charts.stacked(title, unit, bucket, starts, series, alert)
+    totals = ", ".join(f"{int(sum(held)):,} {name}" for name, held in series.items())
+    timed_out = max(series.get("timeout", [0])) / (bucket / 1000)
+    words = f"{totals}. Most timeouts: {timed_out:.3g}/s (alert at {limits.timed_out_per_s:g}/s)."
+    return Picture(title, svg, words)
+
+
+def _latency(txn: dict[str, Array], limits: Report) -> Picture:
+    title = "Commit latency (Prepare* to Complete*)"
+    known = (txn["prepare_ms"] >= 0) & (txn["complete_ms"] >= txn["prepare_ms"])
+    if not known.any():
+        return Picture(title, None, "No completed transaction was read.")
+    times = txn["prepare_ms"][known]
+    latency = txn["complete_ms"][known] - times
+    bucket = bucket_of(float(times.min()), float(times.max()))
+    numbers = times // bucket
+    series: dict[str, list[tuple[float, float]]] = {"p50": [], "p95": [], "p99": []}
+    order = np.argsort(numbers, kind="stable")
+    cuts = np.flatnonzero(np.diff(numbers[order])) + 1
+    for part in np.split(order, cuts):
+        middle = float(numbers[part[0]] * bucket + bucket / 2)
+        for name, share in (("p50", 50), ("p95", 95), ("p99", 99)):
+            series[name].append((middle, float(np.percentile(latency[part], share))))
+    alert = Alert(limits.commit_latency_ms, f"alert: {duration(limits.commit_latency_ms)}")
+    overall = [float(np.percentile(latency, share)) for share in (50, 95, 99, 100)]
+    slow = int((latency > limits.commit_latency_ms).sum())
+    words = (
+        f"{len(latency):,} transactions: p50 {duration(overall[0])}, p95 {duration(overall[1])}, "
+        f"p99 {duration(overall[2])}, longest {duration(overall[3])}; {slow:,} above "
+        f"{duration(limits.commit_latency_ms)}. Until Complete* the id cannot begin another transaction."
+    )
+    return Picture(title, charts.lines(title, "ms", series, alert), words)
+
+
+def _ongoing(txn: dict[str, Array], limits: Report) -> Picture:
+    title = "Transactions open at once"
+    begin = np.where(txn["ongoing_ms"] >= 0, txn["ongoing_ms"], txn["start_ms"])
+    known = begin >= 0
+    if not known.any():
+        return Picture(title, None, "No transaction with a start was read.")
+    end = np.where(txn["prepare_ms"] >= 0, txn["prepare_ms"], NO_TIME)[known]
+    starts = begin[known]
+    ended = end >= 0
+    times = np.concatenate([starts, end[ended]])
+    steps = np.concatenate([np.ones(len(starts)), -np.ones(int(ended.sum()))])
+    order = np.lexsort((-steps, times))
+    level = np.cumsum(steps[order])
+    points = thinned(list(zip(times[order].tolist(), level.tolist(), strict=True)))
+    alert = Alert(limits.ongoing, f"alert: {limits.ongoing:,}")
+    svg = charts.lines(title, "transactions", {"open": points}, alert, is_level=True)
+    words = f"Most at once: {int(level.max()):,} (alert at {limits.ongoing:,}); {int((~ended).sum()):,} not ended."
+    return Picture(title, svg, words)
+
+
+def _backlog(replicas: list[Row], limits: Report) -> Picture:
+    title = "Coordinator backlog"
+    rows = []
+    for one in replicas:
+        if one["topic"] == TXN_TOPIC and one["high_watermark"] is not None:
+            behind = max(one["log_end_offset"] - one["high_watermark"], 0)
+            broker = "" if one["broker_id"] is None else f" (broker {one['broker_id']})"
+            rows.append(
+                (f"{TXN_TOPIC}-{one['partition']}{broker}", float(behind), f"{behind:,} records")
+            )
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    behind_ones = [row for row in rows if row[1] > 0][:LINES]
+    alert = Alert(limits.coordinator_backlog, "")
+    svg = charts.ranking(title, behind_ones, alert)
+    if not rows:
+        return Picture(
+            title, None, "No partition of __transaction_state with a checkpoint was read."
+        )
+    words = (
+        f"Records of {TXN_TOPIC} above the checkpointed high watermark: highest {rows[0][2]} "
+        f"(alert at {limits.coordinator_backlog:,}). A checkpoint is written every few seconds, so some are normal "
+        "in a copy of a running broker."
+    )
+    return Picture(title, svg, words)
+
+
+def _epochs(txn: dict[str, Array], owners: list[Row]) -> Picture:
+    title = "Producer epochs used up"
+    current = [one for one in owners if one["is_current"] and one["producer_epoch"] is not None]
+    if not current:
+        return Picture(title, None, "No transactional id was read.")
+    highest = sorted(current, key=lambda one: (-one["producer_epoch"], one["transactional_id"]))
+    rates = _epochs_per_day(txn)
+    rows, soonest = [], None
+    for one in highest[:LINES]:
+        rate = rates.get(one["transactional_id"], 0.0)
+        left = (MAX_EPOCH - one["producer_epoch"]) / rate if rate > 0 else None
+        if left is not None and (soonest is None or left < soonest[0]):
+            soonest = (left, one["transactional_id"])
+        forecast = "" if left is None else f", {duration(left * DAY_MS)} left"
+        words = f"{one['producer_epoch']:,}{forecast}"
+        rows.append((one["transactional_id"], float(one["producer_epoch"]), words))
+    said = f"Of {MAX_EPOCH:,} epochs of a producer id; then the coordinator gives out a new id. "
+    said += (
+        "No id used an epoch while it was observed."
+        if soonest is None
+        else f"At the rate observed {soonest[1]} is the first to need one, in {duration(soonest[0] * DAY_MS)}."
+    )
+    return Picture(title, charts.ranking(title, rows), said)
+
+
+def _epochs_per_day(txn: dict[str, Array]) -> dict[str, float]:
+    """Transactional id -> epochs of its newest producer id per day, over the transactions read."""
+    held: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for name, producer, epoch, time in zip(
+        txn["transactional_id"],
+        txn["producer_id"],
+        txn["producer_epoch"],
+        txn["start_ms"],
+        strict=True,
+    ):
+        if time >= 0:
+            held[name].append((time, producer, epoch))
+    found = {}
+    for name, rows in held.items():
+        rows.sort()
+        mine = [row for row in rows if row[1] == rows[-1][1]]
+        span, used = mine[-1][0] - mine[0][0], mine[-1][2] - mine[0][2]
+        if span > 0 and used > 0:
+            found[name] = used * DAY_MS / span
+    return found
+
+
+def _top_ids(txn: dict[str, Array]) -> Picture:
+    title = "Busiest transactional ids"
+    counted = Counter(txn["transactional_id"].tolist())
+    rows = [
+        (name, float(count), f"{count:,}")
+        for name, count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:12]
+    ]
+    words = f"{len(counted):,} ids, {sum(counted.values()):,} transactions in the history that is retained."
+    return Picture(
+        title, charts.ranking(title, rows), words if rows else "No transaction was read."
+    )
+
+
+def _map(runs: dict[str, Array]) -> Picture:
+    title = "Who writes where"
+    amounts: Counter[tuple[str, str]] = Counter()
+    for topic, number, name, producer, count in zip(
+        runs["topic"], runs["partition"], runs["transactional_id"], runs["producer_id"],
+        runs["record_count"], strict=True,
+    ):  # fmt: skip
+        if count > 0:
+            amounts[name or f"producer {producer}", f"{topic}-{number}"] += count
+    producers, places = Counter[str](), Counter[str]()
+    for (name, place), count in amounts.items():
+        producers[name] += count
+        places[place] += count
+    rows = [name for name, _ in producers.most_common(MAP)]
+    columns = sorted(name for name, _ in places.most_common(MAP))
+    values = {
+        (rows.index(name), columns.index(place)): float(count)
+        for (name, place), count in amounts.items()
+        if name in rows and place in columns
+    }
+    words = (
+        f"{len(producers):,} producers wrote to {len(places):,} partitions; "
+        f"the {len(rows)} with most records are shown."
+    )
+    return Picture(
+        title, charts.dots(title, rows, columns, values), words if rows else "No producer was read."
+    )
