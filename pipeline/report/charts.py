@@ -94,7 +94,9 @@ class _Frame:
             at += 26 + 6.4 * len(shown)
 
 
-def lines(label: str, unit: str, series: Series, alert: Alert | None = None) -> Markup | None:
+def lines(
+    label: str, unit: str, series: Series, alert: Alert | None = None, is_level: bool = False
+) -> Markup | None:
     """Lines over time; None without a point.
 
     Args:
