@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from pipeline.errors import UsageError
@@ -29,6 +30,19 @@ def pages() -> dict[str, str]:
     return found
 
 
+def _hint(name: str, known: dict[str, str]) -> str:
+    """What was probably meant: a detector with that word in its name, the one whose class it is, or a typing error."""
+    if not name:
+        return ""
+    word = name.lower()
+    meant = [code for code in known if word in code]
+    if not meant and re.fullmatch(r"[a-z0-9_]+", word):
+        meant = [code for code, page in known.items() if f"`{word}`" in page] or [
+            code for code in known if f'"{word}"' in (DETECTORS / f"{code}.py").read_text()
+        ]
+    return f" (did you mean {meant[0]!r}?)" if meant else nearest(word, sorted(known))
+
+
 def run(code: str) -> int:
     """Print the page of one detector.
 
@@ -38,7 +52,6 @@ def run(code: str) -> int:
     known = pages()
     name = code.partition("/")[0]
     if name not in known:
-        names = ", ".join(sorted(known))
-        raise UsageError(f"no detector {sanitise(code)!r}{nearest(name, sorted(known))}: {names}")
+        raise UsageError(f"no detector {sanitise(code)!r}{_hint(name, known)}: {', '.join(known)}")
     print(known[name])
     return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs import explain, java, lock, self_check
-from jobs.progress import progress
+from jobs.progress import Progress, progress
 from pipeline.config import Config, load
 from pipeline.errors import AuditError, UsageError
 from pipeline.spark import options
@@ -161,9 +161,7 @@ def _could_not_finish(error: Exception, log: Path) -> AuditError:
     return AuditError(f"could not finish: {type(error).__name__}: {reason} (all of it: {log})")
 
 
-def _with_spark(
-    config: Config, spark: Sequence[str], log: Path, say: Callable[[str], None]
-) -> AuditResult:
+def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Progress) -> AuditResult:
     """Start the JVM while the pipeline is imported, then run it."""
     from pipeline.spark import session
 

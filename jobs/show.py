@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import UsageError
+from pipeline.errors import AuditError, UsageError
 from pipeline.text import sanitise
 
 SHORTEST = 6
@@ -33,9 +33,25 @@ def run(finding_id: str, output: str) -> int:
         if found:
             from pipeline.report import terminal
 
-            terminal.show_finding(found[0])
+            terminal.show_finding(found[0], _timeline(found[0], file))
             return 0
     raise UsageError(f"no run in {sanitise(output)} holds a finding {sanitise(finding_id)}")
+
+
+def _timeline(finding: dict[str, Any], file: Path) -> list[tuple[str, str, bool]]:
+    """What happened around it, from the tables of its run; nothing when they are gone."""
+    output, run_id = file.parents[2], file.parent.name
+    if not (output / "silver").is_dir():
+        return []
+    from pipeline.report.facts import Facts
+    from pipeline.report.timeline import Timelines
+    from pipeline.report.words import instant
+
+    try:
+        timelines = Timelines(Facts(str(output), run_id), [finding])
+    except (AuditError, OSError) as error:
+        return [("", sanitise(f"the tables of run {run_id} cannot be read: {error}"), False)]
+    return [(instant(one.time_ms), one.words, one.is_accused) for one in timelines.of(finding)]
 
 
 def _newest_first(output: str) -> list[Path]:

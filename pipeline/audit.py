@@ -7,10 +7,9 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
@@ -34,12 +33,19 @@ from schemas import gold
 
 __all__ = ["VERSION", "AuditResult", "run", "write_result"]
 
-Progress = Callable[[str], None]
+
+class Progress(Protocol):
+    """Told the name of a stage as it begins, and the bytes that it will read."""
+
+    def __call__(self, stage: str, size_bytes: int = 0, /) -> None:
+        """Begin a stage."""
 
 
-def run(
-    spark: SparkSession, config: Config, progress: Progress = lambda stage: None
-) -> AuditResult:
+def _quiet(stage: str, size_bytes: int = 0, /) -> None:
+    """Says nothing."""
+
+
+def run(spark: SparkSession, config: Config, progress: Progress = _quiet) -> AuditResult:
     """Audits the input and writes all tables and files.
 
     Raises:
@@ -48,16 +54,17 @@ def run(
     started = time.monotonic()
     laps: dict[str, float] = {}
 
-    def stage(name: str) -> None:
+    def stage(name: str, size_bytes: int = 0) -> None:
         laps[name] = round(time.monotonic() - started, 1)
-        progress(name)
+        progress(name, size_bytes)
 
     stage("finding files")
     planned = _looked_at(plan(config.inputs, cluster_id=config.cluster_id), config)
     history = _history(spark, config.output)
     _same_cluster(history, planned)
     run_id = config.run_id or run_name(planned, config)
-    stage(f"reading {len(planned.files)} files, {_mib(planned)} MiB")
+    size = sum(one.size for one in planned.files)
+    stage(f"reading {len(planned.files)} files, {size >> 20} MiB", size)
     expired = _expired(history, run_id, config.keep_runs)
     ingested = bronze.ingest(spark, planned, config.output, run_id, expired)
     stage("replaying coordinators and offsets")
@@ -140,10 +147,6 @@ def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
     result = AuditResult(one.run_id, Verdict.UNKNOWN, 0, summary, [], directory)
     write_summary(result)
     return result
-
-
-def _mib(planned: Plan) -> int:
-    return sum(one.size for one in planned.files) >> 20
 
 
 def _history(spark: SparkSession, output: str) -> list[dict[str, Any]]:

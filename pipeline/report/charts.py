@@ -48,8 +48,7 @@ class _Frame:
         top = max(highest, alert.value) if alert is not None and not is_far else highest
         self.ticks = value_ticks(top)
         self._axes(unit)
-        if alert is not None:
-            self._threshold(alert, is_far)
+        self._alert, self._is_far = alert, is_far
 
     def y(self, value: float) -> float:
         share = min(max(value / self.ticks[-1], 0.0), 1.0)
@@ -69,6 +68,13 @@ class _Frame:
                 self.canvas.text(at, HEIGHT - BOTTOM + 16, words, anchor=anchor)
                 last = at
 
+    def finish(self, names: Sequence[str]) -> Markup:
+        """Threshold on top of the data, legend below; the picture."""
+        if self._alert is not None:
+            self._threshold(self._alert, self._is_far)
+        self._legend(names)
+        return self.canvas.markup()
+
     def _threshold(self, alert: Alert, is_far: bool) -> None:
         at = TOP if is_far else self.y(alert.value)
         words = alert.words + (" (far above this chart)" if is_far else "")
@@ -83,7 +89,7 @@ class _Frame:
             anchor="end",
         )
 
-    def legend(self, names: Sequence[str]) -> None:
+    def _legend(self, names: Sequence[str]) -> None:
         at = LEFT
         for number, name in enumerate(names):
             shown = name if len(name) <= 22 else name[:21] + "…"
@@ -121,8 +127,7 @@ def lines(
             frame.canvas.circle(*placed[0], 3, colour, hint=f"{name}: {short(held[0][1])}")
         else:
             frame.canvas.polyline(placed, colour, hint=name)
-    frame.legend(list(series))
-    return frame.canvas.markup()
+    return frame.finish(list(series))
 
 
 def stacked(
@@ -154,8 +159,7 @@ def stacked(
                     PALETTE[colour % len(PALETTE)], hint=f"{name}: {short(held[number])}",
                 )  # fmt: skip
                 base += held[number]
-    frame.legend(list(series))
-    return frame.canvas.markup()
+    return frame.finish(list(series))
 
 
 def ranking(

@@ -18,7 +18,7 @@ from pipeline.report.files import write_text
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
-from pipeline.report.words import SEVERITIES, VERDICTS, utc
+from pipeline.report.words import SEVERITIES, VERDICTS, instant, utc
 from pipeline.text import sanitise
 from schemas.gold import SEVERITIES as ORDER
 
@@ -147,7 +147,7 @@ def _shown(number: int, finding: Finding, timelines: Timelines | None) -> Shown:
         commands(finding["advice"]) if is_full else [],
         [place(one) for one in finding["evidence"]] if is_full else [],
         plot(events, finding),
-        [(utc(one.time_ms), one.words, one.is_accused) for one in events],
+        [(instant(one.time_ms), one.words, one.is_accused) for one in events],
         is_full,
         number,
     )

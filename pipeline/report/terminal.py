@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
+from pipeline.report.examples import CURRENT, place, where
+from pipeline.report.words import utc
 from pipeline.text import sanitise
 
 WIDTH = 80
@@ -30,7 +32,7 @@ _WORDS = {
     "failed": "FAILED",
     "unknown": "UNKNOWN: nothing failed, but not everything could be judged",
 }
-_CURRENT = ("new", "open")
+_SAID_ELSEWHERE = ("gate.findings", "gate.coverage")
 
 
 class Result(Protocol):
@@ -74,7 +76,7 @@ def show(result: Result, style: str) -> None:
 def render(result: Result, target: Console) -> None:
     """Write one screen about a run."""
     summary = result.summary
-    current = [one for one in result.examples if one["status"] in _CURRENT]
+    current = [one for one in result.examples if one["status"] in CURRENT]
     worth = [one for one in current if one["severity"] != "info"]
     _verdict(target, summary)
     advice = ""
@@ -86,16 +88,22 @@ def render(result: Result, target: Console) -> None:
         _line(target, f"... and {rest} more in findings.jsonl", "dim")
     _counts(target, summary, current)
     _doubts(target, summary)
+    _gate(target, summary)
     _coverage(target, summary)
     _line(target, f"Run       {summary['run_id']}, {summary['timing']['elapsed_s']} s")
-    _line(target, f"Files     {result.output_dir}")
+    _line(target, f"Report    {result.output_dir}/report.html")
     if worth:
         first = f"show {worth[0]['finding_id'][:12]}"
         _line(target, f"Next      ./spark-submit.sh {first}   (or explain {worth[0]['code']})")
 
 
-def show_finding(finding: dict[str, Any]) -> None:
-    """Print everything about one finding."""
+def show_finding(finding: dict[str, Any], timeline: Sequence[tuple[str, str, bool]] = ()) -> None:
+    """Print everything about one finding.
+
+    Args:
+        finding: the finding.
+        timeline: time, what happened, and whether the finding is about that.
+    """
     target = console()
     _finding(target, finding)
     for name in ("explanation", "refuted_by"):
@@ -114,13 +122,16 @@ def show_finding(finding: dict[str, Any]) -> None:
             _line(target, f"  {name}: {finding[name]}")
     for name in ("first_timestamp_ms", "last_timestamp_ms"):
         if finding[name] is not None:
-            _line(target, f"  {name}: {finding[name]} ({_utc(finding[name])})")
+            _line(target, f"  {name}: {finding[name]} ({utc(finding[name])})")
     _line(target, "  evidence:")
-    for place in finding["evidence"]:
-        broker = "" if place["broker"] is None else f"broker {place['broker']}, "
-        where = place["file"] or "the coordinator's state"
-        at = "" if place["position"] is None else f" at byte {place['position']}"
-        _line(target, f"    offset {place['offset']}: {place['what']} ({broker}{where}{at})")
+    for one in finding["evidence"]:
+        _line(target, f"    {place(one)}")
+    if timeline:
+        _line(target, "  timeline (> what the finding is about; times of data are the clients'):")
+    for time, words, is_accused in timeline:
+        _line(
+            target, f"  {'>' if is_accused else ' '} {time}  {words}", "bold" if is_accused else ""
+        )
 
 
 def _verdict(target: Console, summary: dict[str, Any]) -> None:
@@ -133,11 +144,8 @@ def _verdict(target: Console, summary: dict[str, Any]) -> None:
 
 
 def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -> None:
-    where = [] if finding["topic"] is None else [f"{finding['topic']}-{finding['partition']}"]
-    if finding["first_offset"] is not None:
-        where.append(f"offset {finding['first_offset']}")
     sure = f"{finding['certainty']}, {finding['status']}"
-    head = f"{finding['code']}/{finding['class']}  {' '.join(where)}  {sure}"
+    head = f"{finding['code']}/{finding['class']}  {where(finding)}  {sure}"
     _line(target, f"{finding['severity'].upper():9} {head}", _COLOURS[finding["severity"]])
     _line(target, f"          {finding['title']}")
     if finding["advice"]:
@@ -184,15 +192,19 @@ def _coverage(target: Console, summary: dict[str, Any]) -> None:
         f"{seen['segments']} segments, {seen['bytes']:,} bytes, {seen['batches']:,} batches",
     )
     if seen["last_broker_ms"] is not None:
-        first = "" if seen["first_broker_ms"] is None else f"{_utc(seen['first_broker_ms'])} to "
-        _line(target, f"Times     {first}{_utc(seen['last_broker_ms'])}")
+        first = "" if seen["first_broker_ms"] is None else f"{utc(seen['first_broker_ms'])} to "
+        _line(target, f"Times     {first}{utc(seen['last_broker_ms'])}")
 
 
-def _utc(timestamp_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    except (OverflowError, ValueError, OSError):
-        return f"{timestamp_ms} ms"
+def _gate(target: Console, summary: dict[str, Any]) -> None:
+    for one in summary.get("expectations", ()):
+        if one["outcome"] in ("failed", "unknown") and one["name"] not in _SAID_ELSEWHERE:
+            first = f": {one['evidence'][0]}" if one["evidence"] else ""
+            _line(target, f"Gate      {one['name']} {one['outcome']}{first}", "yellow")
+    for one in summary.get("suppressions", ()):
+        if one["state"] != "used":
+            words = f"line {one['line']}, {one['code']} of {one['owner']}"
+            _line(target, f"Suppress  {one['state']}: {words}, until {one['expires']}", "yellow")
 
 
 def _line(target: Console, text: str, style: str = "") -> None:

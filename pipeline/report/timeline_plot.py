@@ -9,7 +9,7 @@ from markupsafe import Markup
 from pipeline.report.examples import Finding
 from pipeline.report.svg import ALERT, INK, SOFT, Canvas, TimeScale
 from pipeline.report.timeline import Event
-from pipeline.report.words import utc
+from pipeline.report.words import instant
 from schemas.codes import STATE_NAMES
 
 WIDTH, LEFT, RIGHT, LANE = 760.0, 150.0, 95.0, 38.0
@@ -55,7 +55,7 @@ def plot(events: Sequence[Event], finding: Finding) -> Markup | None:
 
 
 def _draw(canvas: Canvas, event: Event, x: float, y: float, ends: dict[str, float]) -> None:
-    hint = f"{utc(event.time_ms)}  {event.words}"
+    hint = f"{instant(event.time_ms)}  {event.words}"
     if event.is_accused:
         canvas.circle(x, y, 9, "none", stroke=ALERT, stroke_width="2", class_="alert")
     if event.kind == "data":

@@ -25,6 +25,12 @@ def utc(timestamp_ms: int) -> str:
         return f"{timestamp_ms} ms"
 
 
+def instant(timestamp_ms: int) -> str:
+    """A time in UTC to the millisecond."""
+    whole = utc(timestamp_ms)
+    return f"{whole[:-1]}.{timestamp_ms % 1000:03d}Z" if whole.endswith("Z") else whole
+
+
 def duration(milliseconds: float) -> str:
     """A span of time in its largest fitting units."""
     seconds = milliseconds / 1000
