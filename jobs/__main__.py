@@ -18,7 +18,8 @@ def main() -> int:
         # Whoever read the output went away; what the run concluded is in its files.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115 - closed with the process, which ends here
         code = UNFORESEEN
-    except Exception:
+    except (Exception, SystemExit):
+        # A library that ends the process has no say in the verdict either.
         import traceback
 
         traceback.print_exc()

@@ -12,6 +12,10 @@ os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
 
 import great_expectations as gx
 import pandas as pd
+from great_expectations.data_context.types.base import (
+    DataContextConfig,
+    InMemoryStoreBackendDefaults,
+)
 from great_expectations.datasource.fluent.interfaces import Batch
 
 from pipeline.config import Gate
@@ -48,7 +52,9 @@ class _Runner:
     """An ephemeral context with one pandas source; each frame is a batch of it."""
 
     def __init__(self) -> None:
-        context = gx.get_context(mode="ephemeral")
+        stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+        settings = DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+        context = gx.get_context(mode="ephemeral", project_config=settings)
         context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]  # GX takes the mapping, its annotation names the class that it makes of it
         asset = context.data_sources.add_pandas("audit").add_dataframe_asset("frame")
         self._definition = asset.add_batch_definition_whole_dataframe("whole")

@@ -5,7 +5,6 @@ A value that was not measured is no value: it makes the expectation unknown, nev
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -215,16 +214,7 @@ def stored_rows(table: Table, judged: Judged) -> list[Row]:
 
 def unreadable(judged: Judged) -> list[Row]:
     """Damage of segments: what `bronze.unreadable` says of each."""
-    rows = stored.rows(
-        bronze.ENTRY,
-        judged.output,
-        judged.run_id,
-        ("segment_id", "detail"),
-        {"kind": ("unreadable",)},
-    )
-    return [
-        {**json.loads(one["detail"]), "segment_id": one["segment_id"]} for one in rows.to_pylist()
-    ]
+    return stored.details(bronze.UNREADABLE, judged.output, judged.run_id)
 
 
 def _pair(what: str, found: int, expected: int) -> Row:

@@ -6,6 +6,7 @@ dozens. What is read here is what Delta committed (`tables.files`), in pieces of
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ _PHYSICAL: dict[Table, Table] = {
     bronze.BATCH: bronze.ENTRY,
     bronze.TXN_STATE: bronze.ENTRY,
     bronze.OFFSET_COMMIT: bronze.ENTRY,
+    bronze.UNREADABLE: bronze.ENTRY,
 }
 
 
@@ -98,3 +100,13 @@ def rows(
     if not found:
         return schema.empty_table()
     return pa.concat_tables(found).select(names)
+
+
+def details(table: Table, output: str, run_id: str) -> list[dict[str, Any]]:
+    """Rows of a small kind of bronze, which are kept as JSON, with the segment of each."""
+    found = pieces(table, output, run_id, ("segment_id", "detail"))
+    return [
+        {**json.loads(row["detail"]), "segment_id": row["segment_id"]}
+        for piece in found
+        for row in piece.to_pylist()
+    ]
