@@ -45,7 +45,8 @@ class Step(NamedTuple):
         coordinator_epoch_before: highest coordinator epoch in its earlier markers; None without one.
         previous: its data batch before; None for the first, filled for control batches too.
         reached: see `Reached`, over earlier data batches; None without one.
-        first_sequence: base sequence plus 2^31 for every wrap before it; None for control batches.
+        first_sequence: base sequence plus 2^31 for every wrap before it, less for a step back over one; None for control
+            batches.
         last_sequence: likewise, a wrap inside the batch included; None for control batches and without a sequence.
         event: why it is not the plain next step, else None. `epoch_regressed`: data with an epoch below
             `max_epoch_before`; `first`: first data seen, not at sequence 0; `back`: same epoch as `reached`, at or
@@ -138,6 +139,7 @@ class Producer(NamedTuple):
     previous: PreviousData | None = None
     reached: Reached | None = None
     wraps: int = 0
+    has_wrapped: bool = False
     run: Run | None = None
 
 
@@ -203,6 +205,7 @@ def step(
         previous,
         reached,
         wraps,
+        state.has_wrapped or wraps > state.wraps,
         run,
     )
     return after, fact, None
@@ -219,22 +222,31 @@ def _length(batch: Batch) -> int:
 def _unwrapped(state: Producer, batch: Batch) -> tuple[int | None, int | None, int]:
     """First and last sequence in 64 bits, and the wraps up to the end of the batch.
 
-    A wrap between batches counts when 0 follows 2147483647 in the producer's previous data batch of the same epoch.
+    From the producer's previous data batch of the same epoch on, the nearer way counts: forward over 2147483647 (to 0
+    only from 2147483647 itself, for 0 is also where a producer starts anew), or back over it when a batch is repeated
+    and the producer has wrapped before.
     """
     if batch.is_control:
         return None, None, state.wraps
     wraps, previous = state.wraps, state.previous
-    if previous is not None and (previous.last_sequence, previous.producer_epoch) == (
-        MAX_SEQUENCE,
-        batch.producer_epoch,
-    ):
-        wraps += batch.base_sequence == 0
+    if previous is not None and previous.producer_epoch == batch.producer_epoch:
+        between = _wrap_between(previous.last_sequence, batch.base_sequence)
+        wraps += between if between > 0 or state.has_wrapped else 0
     first = batch.base_sequence + wraps * WRAP
     if batch.base_sequence == NO_SEQUENCE:
         return first, None, wraps
     last = (batch.base_sequence + _length(batch)) % WRAP
     wraps += last < batch.base_sequence
     return first, last + wraps * WRAP, wraps
+
+
+def _wrap_between(last: int | None, base: int) -> int:
+    """1 for a step forward over the wrap, -1 for one back over it, else 0."""
+    if last is None or base < 0:
+        return 0
+    if base == 0:
+        return int(last == MAX_SEQUENCE)
+    return int(last - base > WRAP // 2) - int(base - last > WRAP // 2)
 
 
 def _event(state: Producer, batch: Batch, first: int | None, is_offsets: bool) -> str | None:

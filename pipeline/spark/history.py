@@ -59,26 +59,43 @@ def with_history(batches: DataFrame) -> DataFrame:
         .over(before)
         .alias("previous"),
     )
-    wraps_here = (F.col("seq_last") < F.col("seq_first")).cast("long")
-    wraps_before = (
-        (F.col("previous.seq_last") == MAX_SEQUENCE)
-        & (F.col("seq_first") == 0)
-        & F.col("previous.producer_epoch").eqNullSafe(F.col("producer_epoch"))
-    ).cast("long")
-    generation = first.select(
+    wraps_here = F.coalesce(
+        (F.col("seq_last") < F.col("seq_first")).cast("long"),
+        F.lit(0),
+    )
+    is_same_epoch = F.col("previous.producer_epoch").eqNullSafe(F.col("producer_epoch"))
+    between = _wrap_between(F.col("previous.seq_last"), F.col("seq_first"))
+    wraps = first.select(
         "*",
-        F.coalesce(F.sum(F.coalesce(wraps_here, F.lit(0))).over(before), F.lit(0)).alias("inner"),
-        F.coalesce(F.sum(F.coalesce(wraps_before, F.lit(0))).over(up_to), F.lit(0)).alias("outer"),
-        F.coalesce(wraps_here, F.lit(0)).alias("wraps_here"),
+        wraps_here.alias("wraps_here"),
+        F.when(is_same_epoch, between).otherwise(F.lit(0)).alias("between"),
+    )
+    has_wrapped = F.max((F.col("wraps_here") > 0) | (F.col("between") > 0)).over(before)
+    wraps = wraps.select("*", F.coalesce(has_wrapped, F.lit(False)).alias("has_wrapped"))
+    counted = F.when((F.col("between") > 0) | F.col("has_wrapped"), F.col("between"))
+    generation = wraps.select(
+        "*",
+        F.coalesce(F.sum("wraps_here").over(before), F.lit(0)).alias("inner"),
+        F.sum(F.coalesce(counted, F.lit(0))).over(up_to).alias("outer"),
     )
     base = (F.col("inner") + F.col("outer")) * F.lit(WRAP)
     unwrapped = generation.select(
         "*",
         (F.col("seq_first") + base).alias("first_sequence"),
         (F.col("seq_last") + base + F.col("wraps_here") * F.lit(WRAP)).alias("last_sequence"),
-    ).drop("inner", "outer", "wraps_here")
+    ).drop("inner", "outer", "wraps_here", "between", "has_wrapped")
     reached = F.max(F.when(is_data, F.struct("producer_epoch", "last_sequence"))).over(before)
     return unwrapped.select("*", reached.alias("reached"))
+
+
+def _wrap_between(last: Column, base: Column) -> Column:
+    """1 for a step forward over the wrap, -1 for one back over it, else 0 (`pipeline.replay.producer`)."""
+    half = WRAP // 2
+    return (
+        F.when(last.isNull() | base.isNull() | (base < 0), F.lit(0))
+        .when(base == 0, (last == MAX_SEQUENCE).cast("long"))
+        .otherwise((last - base > half).cast("long") - (base - last > half).cast("long"))
+    )
 
 
 def event_kind() -> Column:
@@ -101,6 +118,51 @@ def event_kind() -> Column:
         .when(same_epoch & is_gap & is_whole, F.lit("gap"))
         .when(above_epoch & (F.col("seq_first") > 0) & is_whole, F.lit("bump_not_zero"))
     )
+
+
+def sequence_events(batches: DataFrame) -> DataFrame:
+    """Irregular steps with `kind`, where `back` is told apart by what it repeats, and with `other_offset`.
+
+    Equals `pipeline.replay.history.SequenceEvent` row by row.
+
+    Args:
+        batches: The result of `with_history` and `event` (`event_kind`).
+    """
+    data = batches.filter(~F.col("is_control")).select(
+        "replica_id",
+        "producer_id",
+        "producer_epoch",
+        F.col("base_offset").alias("other_offset"),
+        F.col("first_sequence").alias("other_first"),
+        F.col("last_sequence").alias("other_last"),
+        F.col("history_start_offset").alias("other_history_start"),
+    )
+    events = batches.filter(F.col("event").isNotNull())
+    repeats = (
+        events.filter(F.col("event").isin("back", "epoch_regressed") & ~F.col("is_offsets"))
+        .join(data, ["replica_id", "producer_id", "producer_epoch"], how="inner")
+        .filter(
+            (F.col("other_offset") < F.col("base_offset"))
+            & (F.col("other_offset") >= F.col("other_history_start"))
+            & (F.col("other_first") <= F.col("last_sequence"))
+            & (F.col("other_last") >= F.col("first_sequence"))
+        )
+        .groupBy("replica_id", "producer_id", "base_offset")
+        .agg(
+            F.min("other_offset").alias("other_offset"),
+            F.max(
+                (F.col("other_first") == F.col("first_sequence"))
+                & (F.col("other_last") == F.col("last_sequence"))
+            ).alias("is_exact"),
+        )
+    )
+    joined = events.join(repeats, ["replica_id", "producer_id", "base_offset"], how="left")
+    repeated = F.when(F.col("is_exact"), F.lit("exact")).otherwise(F.lit("overlap"))
+    kind = F.when(
+        F.col("event") == "back",
+        F.when(F.col("other_offset").isNotNull(), repeated).otherwise(F.lit("reset")),
+    ).otherwise(F.col("event"))
+    return joined.withColumn("kind", kind)
 
 
 def runs(history: DataFrame) -> DataFrame:

@@ -343,42 +343,9 @@ def write_events(run: Run) -> None:
     batches = batches_with_history(run).join(
         F.broadcast(irregular), ["replica_id", "producer_id"], how="left_semi"
     )
-    data = batches.filter(~F.col("is_control")).select(
-        "replica_id",
-        "producer_id",
-        "producer_epoch",
-        F.col("base_offset").alias("other_offset"),
-        F.col("first_sequence").alias("other_first"),
-        F.col("last_sequence").alias("other_last"),
-        F.col("history_start_offset").alias("other_history_start"),
-    )
-    events = batches.filter(F.col("event").isNotNull())
-    repeats = (
-        events.filter(F.col("event").isin("back", "epoch_regressed") & ~F.col("is_offsets"))
-        .join(data, ["replica_id", "producer_id", "producer_epoch"], how="inner")
-        .filter(
-            (F.col("other_offset") < F.col("base_offset"))
-            & (F.col("other_offset") >= F.col("other_history_start"))
-            & (F.col("other_first") <= F.col("last_sequence"))
-            & (F.col("other_last") >= F.col("first_sequence"))
-        )
-        .groupBy("replica_id", "producer_id", "base_offset")
-        .agg(
-            F.min("other_offset").alias("other_offset"),
-            F.max(
-                (F.col("other_first") == F.col("first_sequence"))
-                & (F.col("other_last") == F.col("last_sequence"))
-            ).alias("is_exact"),
-        )
-    )
-    joined = events.join(repeats, ["replica_id", "producer_id", "base_offset"], how="left")
+    events = history.sequence_events(batches)
     place = _replayed(run).select("replica_id", "copy", "topic", "partition")
-    repeated = F.when(F.col("is_exact"), F.lit("exact")).otherwise(F.lit("overlap"))
-    kind = F.when(
-        F.col("event") == "back",
-        F.when(F.col("other_offset").isNotNull(), repeated).otherwise(F.lit("reset")),
-    ).otherwise(F.col("event"))
-    rows = joined.join(place, "replica_id", how="inner").select(
+    rows = events.join(place, "replica_id", how="inner").select(
         "copy",
         "topic",
         "partition",
@@ -386,7 +353,7 @@ def write_events(run: Run) -> None:
         "producer_id",
         F.col("base_offset").alias("offset"),
         "last_offset",
-        kind.alias("kind"),
+        "kind",
         "producer_epoch",
         F.coalesce("first_sequence", F.lit(-1)).alias("first_sequence"),
         F.coalesce("last_sequence", F.lit(-1)).alias("last_sequence"),

@@ -27,6 +27,7 @@ FIELDS = {
     "max_timestamp_ms": "bigint", "is_transactional": "boolean",
 }  # fmt: skip
 """Columns of `bronze.batch` that the windows read."""
+EVENTS = {"first", "exact", "overlap", "reset", "gap", "bump_not_zero", "epoch_regressed"}
 
 
 class Log(NamedTuple):
@@ -86,8 +87,8 @@ def steps(log: Log) -> list[Step]:
     return found
 
 
-def windowed(spark: SparkSession, logs: list[Log]) -> tuple[list[Row], list[Row]]:
-    """Steps and runs of all logs as the windows give them; `replica_id` is the place in the list."""
+def windowed(spark: SparkSession, logs: list[Log]) -> tuple[list[Row], list[Row], list[Row]]:
+    """Steps, runs and irregular steps of all logs as Spark gives them; `replica_id` is the place in the list."""
     from pyspark.sql import functions as F
 
     from pipeline.spark import history
@@ -104,8 +105,9 @@ def windowed(spark: SparkSession, logs: list[Log]) -> tuple[list[Row], list[Row]
     batches = batches.withColumn("event", history.event_kind()).cache()
     found = batches.orderBy("replica_id", F.col("base_offset")).collect()
     runs = history.runs(batches).orderBy("replica_id", "producer_id", "run_number").collect()
+    events = history.sequence_events(batches).orderBy("replica_id", "base_offset").collect()
     batches.unpersist()
-    return found, runs
+    return found, runs, events
 
 
 def plain(value: Any) -> Any:
@@ -116,7 +118,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("source", ["recordings", "generated"])
 def test_windows_equal_the_replay(spark: SparkSession, source: str) -> None:
     logs = recorded() if source == "recordings" else [generated(seed) for seed in range(400)]
-    found, runs = windowed(spark, logs)
+    found, runs, events = windowed(spark, logs)
     wanted = [(number, fact) for number, log in enumerate(logs) for fact in steps(log)]
     assert len(found) == len(wanted)
     names = (
@@ -127,20 +129,28 @@ def test_windows_equal_the_replay(spark: SparkSession, source: str) -> None:
         assert (row["replica_id"], row["base_offset"]) == (number, fact.offset)
         for name in names:
             assert plain(row[name]) == plain(getattr(fact, name)), (number, fact, name)
-    expected = [
-        (number, run)
-        for number, log in enumerate(logs)
-        for run in replay(
+    histories = [
+        replay(
             log.batches,
             is_offsets=log.is_offsets,
             history_start_offset=log.history_start_offset,
-        ).runs
+        )
+        for log in logs
     ]
+    expected = [(number, run) for number, history in enumerate(histories) for run in history.runs]
     assert len(runs) == len(expected)
     for row, (number, run) in zip(runs, expected, strict=True):
         assert row["replica_id"] == number
         assert {name: row[name] for name in run._fields} == run._asdict()
+    irregular = [
+        (number, event.step.offset, event.producer_id, event.kind, event.other_offset)
+        for number, history in enumerate(histories)
+        for event in history.events
+    ]
+    names = ("replica_id", "base_offset", "producer_id", "kind", "other_offset")
+    assert [tuple(row[name] for name in names) for row in events] == irregular
     kinds = {fact.event for _, fact in wanted}
     if source == "generated":
+        assert {event[3] for event in irregular} == EVENTS
         assert kinds == {None, "first", "back", "gap", "bump_not_zero", "epoch_regressed"}
-    print(source, len(wanted), "steps and", len(expected), "runs equal")
+    print(source, len(wanted), "steps,", len(irregular), "irregular,", len(expected), "runs equal")

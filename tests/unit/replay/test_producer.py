@@ -65,6 +65,36 @@ EVENTS = {
         [data(0, MAX_SEQUENCE), data(1, 0), data(2, 0)],
         [("first", 0), ("exact", 2)],
     ),
+    "a batch that wraps, once more": (
+        [data(0, MAX_SEQUENCE - 1, records=4), data(4, MAX_SEQUENCE - 1, records=4), data(8, 2)],
+        [("first", 0), ("exact", 4)],
+    ),
+    "one from before the wrap once more, behind it": (
+        [
+            data(0, MAX_SEQUENCE - 1),
+            data(1, MAX_SEQUENCE),
+            data(2, 0),
+            data(3, MAX_SEQUENCE),
+            data(4, 1),
+        ],
+        [("first", 0), ("exact", 3)],
+    ),
+    "a part of what wraps, once more": (
+        [data(0, MAX_SEQUENCE - 1, records=4), data(4, MAX_SEQUENCE), data(5, 2)],
+        [("first", 0), ("overlap", 4)],
+    ),
+    "a loss across the wrap": (
+        [data(0, MAX_SEQUENCE - 1), data(1, 3)],
+        [("first", 0), ("gap", 1)],
+    ),
+    "from 0 again, not from the greatest sequence": (
+        [data(0, MAX_SEQUENCE - 1), data(1, 0)],
+        [("first", 0), ("reset", 1)],
+    ),
+    "a higher epoch wraps nothing": (
+        [data(0, MAX_SEQUENCE - 1, records=4), data(4, MAX_SEQUENCE, epoch=1)],
+        [("first", 0), ("bump_not_zero", 4)],
+    ),
     "0 long before the wrap is another 0": (
         [data(0, 0), data(1, MAX_SEQUENCE), data(2, 0)],
         [("gap", 1)],
