@@ -6,6 +6,7 @@ import fnmatch
 import hashlib
 import inspect
 import json
+import shlex
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
@@ -174,11 +175,21 @@ def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]
                 {**holder, "file": file, "offset": place["offset"], "what": place["what"]}
             )
     finding["evidence"] = evidence
-    finding["advice"] = finding["advice"] or ""
+    finding["advice"] = _quoted(finding)
     for name in _TEXTS:
         if finding[name] is not None:
             finding[name] = sanitise(finding[name])
     return finding
+
+
+def _quoted(finding: Finding) -> str:
+    """The advice with ids that a shell would act on in quotes: people paste its commands."""
+    advice: str = finding["advice"] or ""
+    ids = {finding[name] or "" for name in ("topic", "transactional_id", "group_id")}
+    for one in sorted(ids, key=len, reverse=True):
+        if shlex.quote(one) != one and one:
+            advice = advice.replace(one, shlex.quote(one))
+    return advice
 
 
 def _merge(one: Finding, other: Finding) -> Finding:

@@ -27,8 +27,10 @@ PLOTS = 200
 """Findings that get a timeline plot: the first ones."""
 FULL = 1_000
 """Findings that are shown with all they have; further ones get a line each."""
-_COMMAND = re.compile(r"kafka-[a-z-]+\.sh(?: [A-Za-z0-9._:/<>=@-]+)+(?=$|[;.)]|:? )")
-_HIDDEN = frozenset("'\"`$\\&|*?!#~{}[]")
+_COMMAND = re.compile(
+    r"kafka-[a-z-]+\.sh(?: (?:<host:port>|[A-Za-z0-9._:/=@-]+))+(?=$|[;.)]|:? [A-Za-z(])"
+)
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]*")
 
 
 class Shown(NamedTuple):
@@ -102,10 +104,11 @@ def render(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"utc": utc, "safe_text": sanitise, "spaced": _spaced}
+    environment.filters |= {"utc": utc, "spaced": _spaced}
     template = environment.get_template("page.html.j2")
     return template.render(
         summary=summary,
@@ -125,11 +128,12 @@ def render(
     )
 
 
-def commands(advice: str) -> list[str]:
-    """Commands of an advice that hold nothing a shell would act on, brackets of placeholders excepted."""
-    if _HIDDEN & set(advice):
+def commands(finding: Finding) -> list[str]:
+    """Commands of the advice, to be copied: none where an id holds what a shell, or a reader, could take for more."""
+    ids = (finding[name] or "" for name in ("topic", "transactional_id", "group_id"))
+    if not all(_PLAIN_ID.fullmatch(one) for one in ids):
         return []
-    return [found[0].rstrip(".:") for found in _COMMAND.finditer(advice)]
+    return [found[0].rstrip(".:") for found in _COMMAND.finditer(finding["advice"])]
 
 
 def _shown(number: int, finding: Finding, timelines: Timelines | None) -> Shown:
@@ -144,7 +148,7 @@ def _shown(number: int, finding: Finding, timelines: Timelines | None) -> Shown:
         finding,
         where(finding),
         " to ".join(dict.fromkeys(times)),
-        commands(finding["advice"]) if is_full else [],
+        commands(finding) if is_full else [],
         [place(one) for one in finding["evidence"]] if is_full else [],
         plot(events, finding),
         [(instant(one.time_ms), one.words, one.is_accused) for one in events],
@@ -172,6 +176,11 @@ def _not_attempted(detectors: dict[str, str]) -> list[tuple[str, list[str]]]:
         if state != "judged":
             found.setdefault(state.removeprefix("not attempted: "), []).append(code)
     return sorted(found.items())
+
+
+def _visible(value: Any) -> Any:
+    """Every text that goes into the page, but for what this package made as markup."""
+    return sanitise(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _spaced(word: str) -> str:

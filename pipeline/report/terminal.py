@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol, TextIO
@@ -56,7 +57,13 @@ def console(stream: TextIO | None = None) -> Console:
     out = stream or sys.stdout
     width = None if out.isatty() else WIDTH
     return Console(
-        file=out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False
+        file=out,
+        width=width,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=False,
     )
 
 
