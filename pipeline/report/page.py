@@ -25,7 +25,7 @@ from schemas.gold import SEVERITIES as ORDER
 TEMPLATES = Path(__file__).with_name("templates")
 PLOTS = 200
 """Findings that get a timeline plot: the first ones."""
-FULL = 1_000
+FULL = 500
 """Findings that are shown with all they have; further ones get a line each."""
 _COMMAND = re.compile(
     r"kafka-[a-z-]+\.sh(?: (?:<host:port>|[A-Za-z0-9._:/=@-]+))+(?=$|[;.)]|:? [A-Za-z(])"

@@ -20,6 +20,7 @@ from schemas import bronze, silver
 from schemas.table import Table
 
 PIECE_ROWS = 262_144
+KIND = "kind"
 _PHYSICAL: dict[Table, Table] = {
     silver.COORDINATOR_STEP: silver.COORDINATOR,
     silver.TRANSACTION: silver.COORDINATOR,
@@ -30,6 +31,7 @@ _PHYSICAL: dict[Table, Table] = {
     bronze.TXN_STATE: bronze.ENTRY,
     bronze.OFFSET_COMMIT: bronze.ENTRY,
     bronze.UNREADABLE: bronze.ENTRY,
+    bronze.SIDECAR: bronze.ENTRY,
 }
 
 
@@ -39,7 +41,7 @@ def files(table: Table, output: str, run_id: str) -> list[str]:
     return [
         file
         for file, partition in tables.files(physical, output, run_id)
-        if partition.get("kind", table.name) == table.name
+        if partition.get(KIND, table.name) == table.name
     ]
 
 
@@ -49,7 +51,7 @@ def types(table: Table, output: str, run_id: str) -> dict[str, pa.DataType]:
     if not held:
         return {field.name: field.type for field in arrow_schema(table)}
     schema = pq.read_schema(held[0])
-    of_folders = {tables.RUN: pa.string(), "kind": pa.string()}
+    of_folders = {tables.RUN: pa.string(), KIND: pa.string()}
     stored = of_folders | {field.name: field.type for field in schema}
     return {name: stored[name] for name in stored if name in table.names}
 
@@ -70,20 +72,24 @@ def pieces(
         columns: Columns wanted.
         only: Column -> values wanted.
     """
-    wanted = dict(only or {})
-    if _PHYSICAL.get(table, table) in (silver.COORDINATOR, silver.PARTITION_HISTORY):
-        wanted["kind"] = (table.name,)
+    declared = arrow_schema(table)
+    wanted = {**(only or {}), KIND: (table.name,)}
     for file in files(table, output, run_id):
         source = pq.ParquetFile(file)
         known = source.schema_arrow.names
+        if not set(only or ()) <= set(known):
+            continue
         needed = [name for name in known if name in columns or name in wanted]
         for batch in source.iter_batches(PIECE_ROWS, columns=needed):
             rows = pa.Table.from_batches([batch])
-            for name, values in wanted.items():
-                accepted = pa.array(list(values), rows.schema.field(name).type)
+            for name in wanted.keys() & set(known):
+                accepted = pa.array(list(wanted[name]), rows.schema.field(name).type)
                 rows = rows.filter(pc.is_in(rows[name], value_set=accepted))
             if rows.num_rows:
-                yield rows.select([name for name in columns if name in known])
+                for name in set(columns) - set(known):
+                    empty = pa.nulls(rows.num_rows, declared.field(name).type)
+                    rows = rows.append_column(name, empty)
+                yield rows.select(list(columns))
 
 
 def rows(
@@ -99,7 +105,7 @@ def rows(
     schema = pa.schema([arrow_schema(table).field(name) for name in names])
     if not found:
         return schema.empty_table()
-    return pa.concat_tables(found).select(names)
+    return pa.concat_tables(found)
 
 
 def details(table: Table, output: str, run_id: str) -> list[dict[str, Any]]:
