@@ -66,7 +66,7 @@ class _Frame:
                 anchor = "start" if at < LEFT + 3 * len(words) else "middle"
                 self.canvas.line(at, HEIGHT - BOTTOM, at, HEIGHT - BOTTOM + 4, stroke=SOFT)
                 self.canvas.text(at, HEIGHT - BOTTOM + 16, words, anchor=anchor)
-                last = at
+                last = at + (3.2 * len(words) if anchor == "start" else 0)
 
     def finish(self, names: Sequence[str]) -> Markup:
         """Threshold on top of the data, legend below; the picture."""

@@ -31,6 +31,7 @@ class Event(NamedTuple):
         is_client_time: The time is the client's.
         state: Number of the coordinator's state.
         is_accused: The finding is about this.
+        epoch: Producer epoch.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Event(NamedTuple):
     is_client_time: bool = False
     state: int | None = None
     is_accused: bool = False
+    epoch: int | None = None
 
 
 class Timelines:
@@ -131,7 +133,15 @@ def _data(row: Row, finding: Finding) -> Event | None:
     )
     accused = _is_accused(finding, place, row["base_offset"])
     return Event(
-        "data", row["max_timestamp_ms"], place, words, row["base_offset"], is_client, None, accused
+        "data",
+        row["max_timestamp_ms"],
+        place,
+        words,
+        row["base_offset"],
+        is_client,
+        None,
+        accused,
+        row["producer_epoch"],
     )
 
 
@@ -145,7 +155,17 @@ def _marker(row: Row, finding: Finding) -> Event | None:
         f"epoch {row['marker_epoch']}"
     )
     accused = _is_accused(finding, place, row["marker_offset"])
-    return Event(kind, row["marker_ms"], place, words, row["marker_offset"], False, None, accused)
+    return Event(
+        kind,
+        row["marker_ms"],
+        place,
+        words,
+        row["marker_offset"],
+        False,
+        None,
+        accused,
+        row["marker_epoch"],
+    )
 
 
 def _step(row: Row, finding: Finding) -> Event:

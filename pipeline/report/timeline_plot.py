@@ -48,13 +48,16 @@ def plot(events: Sequence[Event], finding: Finding) -> Markup | None:
             canvas.text(x, height - 9, words, anchor="middle")
             before = x
     ends: dict[str, float] = {}
+    epochs = {event.epoch for event in events} - {None}
     for event in events:
         y = 22 + LANE * lanes.index(event.lane) + LANE / 2
-        _draw(canvas, event, scale.at(event.time_ms), y, ends)
+        _draw(canvas, event, scale.at(event.time_ms), y, ends, len(epochs) > 1)
     return canvas.markup()
 
 
-def _draw(canvas: Canvas, event: Event, x: float, y: float, ends: dict[str, float]) -> None:
+def _draw(
+    canvas: Canvas, event: Event, x: float, y: float, ends: dict[str, float], with_epoch: bool
+) -> None:
     hint = f"{instant(event.time_ms)}  {event.words}"
     if event.is_accused:
         canvas.circle(x, y, 9, "none", stroke=ALERT, stroke_width="2", class_="alert")
@@ -70,7 +73,7 @@ def _draw(canvas: Canvas, event: Event, x: float, y: float, ends: dict[str, floa
         canvas.rect(x - 2, y - 7, 4, 14, colour, hint)
     else:
         canvas.polygon([(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)], "#0f7c85", hint)
-    label = _label(event)
+    label = _label(event) + (f" e{event.epoch}" if with_epoch and event.epoch is not None else "")
     if label and x >= ends.get(event.lane, -1e9) and x + 6.2 * len(label) < canvas.width:
         canvas.text(x + (11 if event.is_accused else 6), y - 7, label, fill=SOFT, font_size="9.5")
         ends[event.lane] = x + 5.6 * len(label) + 12
