@@ -186,6 +186,7 @@ def _step(row: Row, finding: Finding) -> Event:
         False,
         state,
         accused,
+        row["producer_epoch"],
     )
 
 
