@@ -45,8 +45,8 @@ class Step(NamedTuple):
         coordinator_epoch_before: highest coordinator epoch in its earlier markers; None without one.
         previous: its data batch before; None for the first, filled for control batches too.
         reached: see `Reached`, over earlier data batches; None without one.
-        first_sequence: base sequence plus 2^31 for every wrap before it, less for a step back over one; None for control
-            batches.
+        first_sequence: base sequence plus 2^31 for every wrap before it, less for a step back over one; None for
+            control batches.
         last_sequence: likewise, a wrap inside the batch included; None for control batches and without a sequence.
         event: why it is not the plain next step, else None. `epoch_regressed`: data with an epoch below
             `max_epoch_before`; `first`: first data seen, not at sequence 0; `back`: same epoch as `reached`, at or

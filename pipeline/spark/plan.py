@@ -33,6 +33,8 @@ from pipeline.spark.walk import (
     File,
     Partition,
     Walk,
+    labelled,
+    labels,
 )
 from pipeline.text import sanitise
 from pipeline.wire import checkpoints
@@ -64,12 +66,12 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
         UsageError: An input does not exist or cannot be listed, or two clusters are mixed.
     """
     walk = Walk()
-    for number, given in enumerate(inputs):
-        root = os.path.abspath(_local(given))
+    roots = [os.path.abspath(_local(given)) for given in inputs]
+    for number, (given, root, label) in enumerate(zip(inputs, roots, labels(roots), strict=True)):
         if not os.path.exists(root):
             raise UsageError(f"input {sanitise(given)} does not exist")
         try:
-            walk.root(root, number)
+            walk.root(root, number, label)
         except OSError as error:
             raise UsageError(f"input {sanitise(given)} cannot be read: {error.strerror}") from None
     topic_ids = {one.path: _topic_id(walk, one) for one in walk.partitions}
@@ -119,7 +121,8 @@ def _log_dirs(walk: Walk, topic_ids: dict[str, str | None]) -> dict[str, LogDir]
         path: _log_dir(walk, path, name, files) for path, (name, files) in walk.folders.items()
     }
     for one in walk.partitions:
-        log_dirs.setdefault(one.log_dir, LogDir(one.log_dir, name=one.log_dir_name))
+        name = labelled(one.label, one.log_dir_name)
+        log_dirs.setdefault(one.log_dir, LogDir(one.log_dir, name=name))
     holdings = []
     for one in walk.partitions:
         broker = log_dirs[one.log_dir].broker_id
@@ -181,7 +184,7 @@ def _replica(
         one.partition,
         one.suffix,
         tuple(epochs or ()),
-        one.name,
+        labelled(one.label, one.name),
     )
 
 

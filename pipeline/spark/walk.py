@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -42,7 +42,11 @@ class File:
 
 @dataclass(frozen=True)
 class Partition:
-    """A directory that holds files of a log; names are paths below the root of that number."""
+    """A directory that holds files of a log.
+
+    `name` and `log_dir_name` are paths below the root of that number, `label` tells that root from others
+    where people read names.
+    """
 
     path: str
     name: str
@@ -53,6 +57,28 @@ class Partition:
     partition: int
     suffix: str
     files: dict[str, File]
+    label: str = ""
+
+
+def labelled(label: str, name: str) -> str:
+    """A path below an input, with what tells that input from others."""
+    return os.path.normpath(os.path.join(label, name))
+
+
+def labels(roots: Sequence[str]) -> list[str]:
+    """For each input as many last parts of its folder's path as tell all folders apart; nothing for one folder.
+
+    Args:
+        roots: Absolute paths of folders and files.
+    """
+    folders = [root if os.path.isdir(root) else os.path.dirname(root) for root in roots]
+    parts = [folder.strip(os.sep).split(os.sep) for folder in folders]
+    wanted = len(set(folders))
+    count, found = 0, [""] * len(roots)
+    while len(set(found)) < wanted and count < max(map(len, parts)):
+        count += 1
+        found = [sanitise(os.path.join(*one[-count:])) for one in parts]
+    return found
 
 
 class Walk:
@@ -72,15 +98,23 @@ class Walk:
         self._entered: set[tuple[int, int]] = set()
         self._base = ""
         self._root = 0
+        self._label = ""
 
     @property
     def partitions(self) -> list[Partition]:
         """Directories with files of a segment, in the order in which they were found."""
         return list(self._partitions.values())
 
-    def root(self, path: str, number: int) -> None:
-        """Walks one input: a tree, a partition directory, or a single file."""
+    def root(self, path: str, number: int, label: str = "") -> None:
+        """Walks one input: a tree, a partition directory, or a single file.
+
+        Args:
+            path: Where it lies.
+            number: Its place among the inputs.
+            label: What its names begin with, where there are several inputs.
+        """
         self._root = number
+        self._label = label
         self._base = path if os.path.isdir(path) else os.path.dirname(path)
         if os.path.isdir(path):
             self._directory(path, 0)
@@ -147,20 +181,24 @@ class Walk:
         known = self._partitions.get(path)
         self._partitions[path] = Partition(
             path,
-            self._name(path),
+            self._place(path),
             self._root,
             log_dir,
-            self._name(log_dir),
+            self._place(log_dir),
             topic,
             partition,
             suffix,
             wanted if known is None else known.files | wanted,
+            self._label,
         )
 
     def _file(self, entry: os.DirEntry[str]) -> File:
         return File(entry.path, self._name(entry.path), entry.stat().st_size)
 
     def _name(self, path: str) -> str:
+        return labelled(self._label, self._place(path))
+
+    def _place(self, path: str) -> str:
         return sanitise(os.path.relpath(path, self._base))
 
     def _unread(self, path: str, reason: str, detail: str) -> None:

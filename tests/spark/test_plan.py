@@ -51,6 +51,27 @@ def test_every_recording_is_planned_without_leftovers() -> None:
     assert {one.replica_id for one in found.replicas} >= {one.replica_id for one in found.files}
 
 
+@pytest.mark.parametrize(
+    ("inputs", "names"),
+    [
+        (["a"], ["broker-1/orders-0"]),
+        (["a", "b"], ["a/broker-1/orders-0", "b/broker-1/orders-0"]),
+        (["old/x", "new/x"], ["new/x/broker-1/orders-0", "old/x/broker-1/orders-0"]),
+        (["a", "a"], ["broker-1/orders-0"]),
+        (["a/broker-1/orders-0", "b/broker-1/orders-0"],
+         ["a/broker-1/orders-0", "b/broker-1/orders-0"]),
+    ],
+)  # fmt: skip
+def test_names_of_several_inputs_differ(
+    inputs: list[str], names: list[str], tmp_path: Path
+) -> None:
+    for folder in {one.removesuffix("/broker-1/orders-0") for one in inputs}:
+        log_dir(tmp_path / folder)
+    found = plan([str(tmp_path / one) for one in inputs])
+    assert sorted(one.name for one in found.replicas) == names
+    assert sorted(os.path.dirname(one.name) for one in found.files) == names
+
+
 def test_ids_do_not_depend_on_where_the_copy_lies(tmp_path: Path) -> None:
     log_dir(tmp_path / "a")
     (tmp_path / "a" / "broker-1" / "meta.properties").unlink()

@@ -184,7 +184,9 @@ def test_a_partition_copied_before_its_marker_is_not_stuck(number: str, tmp_path
         stopped.unlink()
     file = next(logs.folder("s-topic", 0).glob("*.log"))
     rows = split(file.read_bytes())
-    owners = {row.producer_id for row in rows[: next(i for i, r in enumerate(rows) if r.is_marker) + 1]}
+    owners = {
+        row.producer_id for row in rows[: next(i for i, r in enumerate(rows) if r.is_marker) + 1]
+    }
     first = next(i for i, row in enumerate(rows) if row.is_marker and row.producer_id not in owners)
     file.write_bytes(b"".join(row.data for row in rows[:first]))
     found = accusations(logs.path)
