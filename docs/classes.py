@@ -161,6 +161,26 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             "from a running broker",
         ),
         Class("segment_overlap", "info", "proven", "its offsets lie in the segment before it"),
+        *_same(
+            "major, or info",
+            "proven",
+            index_mismatch="an entry of .index is no batch; info where the broker ran or crashed",
+            snapshot_mismatch="a producer's state differs from the batches before it; likewise",
+            leader_epoch_mismatch="the log begins an epoch that the file does not; likewise",
+        ),
+        Class(
+            "timeindex_mismatch",
+            "minor, or info",
+            "proven",
+            "an entry of .timeindex is not its batch's time; likewise",
+        ),
+    ),
+    "visibility": _same(
+        "critical",
+        "proven",
+        aborted_exposed="an aborted transaction that .txnindex does not list",
+        committed_hidden="a committed transaction that .txnindex lists as aborted",
+        index_wrong="an entry of .txnindex with another beginning or without its marker",
     ),
     "manual_abort": _same("info", "proven", manual_abort="an operator's abort"),
 }

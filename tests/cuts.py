@@ -13,6 +13,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.wire.batch import Batch
+from pipeline.wire.segment import iterate
 from tests.planting.copied import Row, split
 
 CHECKPOINTS = (
@@ -140,8 +142,8 @@ def _cut_partition(folder: Path, moment: float | None, rng: random.Random) -> No
             continue
         data = log.read_bytes()[: max(left, 0)]
         log.write_bytes(data)
-        rows = split(data)
-        end = rows[-1].base_offset + rows[-1].delta + 1 if rows else int(log.stem)
+        batches = [one for one in iterate(data) if isinstance(one, Batch)]
+        end = batches[-1].last_offset + 1 if batches else int(log.stem)
         _cut_sidecars(folder, log, len(data), end, rng)
 
 

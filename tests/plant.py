@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.planting import in_coordinator, in_data, in_files, in_markers
+from tests.planting import in_coordinator, in_data, in_files, in_markers, in_sidecars
 from tests.planting.copied import CopiedLogs
 from tests.planting.expected import Planted
 
@@ -41,6 +41,9 @@ _OLD = (
     in_coordinator.early_answer, in_coordinator.lost_batch,
     in_files.crc, in_files.torn_tail, in_files.zero_tail, in_files.zeroed_block,
     in_files.unreadable, in_files.segment_overlap, in_files.gap_between_segments,
+    in_sidecars.index_mismatch, in_sidecars.timeindex_mismatch, in_sidecars.snapshot_mismatch,
+    in_sidecars.leader_epoch_mismatch, in_sidecars.aborted_exposed, in_sidecars.committed_hidden,
+    in_sidecars.index_wrong,
 )  # fmt: skip
 _NEW = (
     in_data.epoch_regressed, in_markers.wrong_epoch, in_markers.early_completion,

@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.detect.coordinator_state import STUCK_MS
 from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+from tests import pure_sidecars
 from tests.pure_audit import Replayed
 from tests.pure_files import damage, divergence, finding, snapshot_only
 from tests.pure_input import Row, places
@@ -28,8 +29,14 @@ def accusations(one: Replayed) -> list[Row]:
     rules = (
         _hanging, snapshot_only, _events, _zombies, _outside, _missing, _markers, _steps, _shared,
         _stuck, _regressed, _blocked, _beyond_end, _races, divergence, damage,
+        _sidecars,
     )  # fmt: skip
     return [found for rule in rules for found in rule(one)]
+
+
+def _sidecars(one: Replayed) -> Iterator[Row]:
+    yield from pure_sidecars.accused("damaged_log", pure_sidecars.damage(one))
+    yield from pure_sidecars.accused("visibility", pure_sidecars.txn_index(one))
 
 
 def _hanging(one: Replayed) -> Iterator[Row]:

@@ -15,6 +15,7 @@ from pipeline.detect import (
     offset_race,
     replica_divergence,
     sequence_gap,
+    visibility,
     write_outside_transaction,
     zombie_write,
 )
@@ -29,6 +30,7 @@ DETECTORS: tuple[ModuleType, ...] = (
     committed_offset,
     offset_race,
     sequence_gap,
+    visibility,
     replica_divergence,
     damaged_log,
     manual_abort,

@@ -7,11 +7,16 @@ Rule: a wrong CRC (`crc`), bytes that are no batch (`unreadable`), a cut last ba
 a zeroed tail (`zero_tail`), a
 segment whose offsets lie in the one before it (`segment_overlap`), a segment that is missing
 between two others
-although nothing of its topic was ever cleaned (`gap_between_segments`).
+although nothing of its topic was ever cleaned (`gap_between_segments`). Sidecars that do not fit
+the log: an entry of `.index` that points into a batch or behind its offset (`index_mismatch`), of
+`.timeindex` whose time is not the largest of its batch (`timeindex_mismatch`), of `.snapshot` that
+the batches before it contradict (`snapshot_mismatch`), a leader epoch that
+`leader-epoch-checkpoint` does not start (`leader_epoch_mismatch`).
 
 Normal: a torn or zeroed tail at the end of the newest segment of a copy taken from a running or
 killed broker; a segment that the
-cleaner merged into another, or that retention removed, while the copy was taken.
+cleaner merged into another, or that retention removed, while the copy was taken. A sidecar of a running or killed
+broker may be older or newer than its log; what brokers of different versions write differently is accepted.
 
 Refuted by: another copy of the same file that reads well.
 """
@@ -22,6 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.detect.finding import findings, text
+from pipeline.detect.stated import stated
 
 CODE = "damaged_log"
 NEEDS = ("segment",)
@@ -29,14 +35,39 @@ FIXED_IN = "no single cause: disk, copy, or a crash"
 _TAILS = ("torn_tail", "zero_tail")
 
 
-def find(*, damage: DataFrame) -> DataFrame:
-    """One finding a damaged place.
+_REBUILD = (
+    "Stop the broker, move this file away and remove .kafka_cleanshutdown: the broker makes it anew "
+    "from the log when it starts."
+)
+_ADVICE = {
+    "index_mismatch": f"Fetches may begin at the wrong place. {_REBUILD}",
+    "timeindex_mismatch": f"Look-ups by time and retention may be wrong. {_REBUILD}",
+    "snapshot_mismatch": "A start from it may let duplicates in or refuse good batches. Stop the broker, move all "
+    ".snapshot files of the partition away: the broker replays the log when it starts.",
+    "leader_epoch_mismatch": "Followers may truncate at the wrong offset. Compare with the other "
+    "replicas' files; fetch this replica again from one that is right.",
+}
+
+
+def find(*, damage: DataFrame, sidecar_damage: DataFrame) -> DataFrame:
+    """One finding a damaged place, or a sidecar that does not fit its log.
 
     Args:
         damage: `bronze.unreadable` joined with its replica, with `label` (the class), `is_active`
         (newest segment of the replica; of a gap: the copy was taken from a running broker) and
             `evidence_file`.
+        sidecar_damage: What `pipeline.replay.sidecar_check` says.
     """
+    beside = stated(
+        sidecar_damage,
+        code=CODE,
+        advice=_ADVICE,
+        refuted_by="another copy of the same files in which they fit",
+    )
+    return _bytes(damage).unionByName(beside)
+
+
+def _bytes(damage: DataFrame) -> DataFrame:
     where = (F.col("topic"), F.col("partition"))
     is_normal = (F.col("label").isin(*_TAILS, "gap_between_segments") & F.col("is_active")) | (
         F.col("label") == "segment_overlap"

@@ -15,11 +15,12 @@ from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gaps import segment_gaps
 from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scope
+from pipeline.spark.sidecars import sidecar_damage, txn_index
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
 
-__all__ = ["early_marker", "is_fixed_version", "race_scope"]
+__all__ = ["early_marker", "is_fixed_version", "race_scope", "sidecar_damage", "txn_index"]
 
 TAILS = ("torn_tail", "zero_tail")
 _DAMAGE = (
@@ -47,7 +48,7 @@ PLAIN_ALIGNMENTS = (
     "unreadable",
 )
 """Alignments that no detector asks about."""
-PLAIN_STATUSES = ("in_flight", "ongoing", "context", "not_copied")
+PLAIN_STATUSES = ("in_flight", "ongoing", "ambiguous", "context", "not_copied")
 PREPARED = (2, 3)
 
 

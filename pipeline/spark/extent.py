@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.replay import index_check
+from pipeline.replay.index_check import IndexEntries, IndexProblem
 from pipeline.wire.arrays import Array, BatchArrays
 from pipeline.wire.batch import Damage
 from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC
@@ -24,9 +26,10 @@ class Extent:
         topic: Topic; all batches of internal topics carry a broker's time, others only as markers
             or with LogAppendTime.
         start: First byte of the part.
+        indexes: Indexes of the segment, held against its batches.
     """
 
-    def __init__(self, topic: str, start: int) -> None:
+    def __init__(self, topic: str, start: int, indexes: Iterable[IndexEntries] = ()) -> None:
         self._is_internal = topic in _STAMPED_BY_BROKERS
         self._start = start
         self._stop = start
@@ -44,6 +47,9 @@ class Extent:
         self.shortened: int | None = None
         self.first_ms: int | None = None
         self.last_ms: int | None = None
+        self._indexes = tuple(indexes)
+        self._problems: dict[str, IndexProblem | None] = {}
+        self._epochs: list[tuple[int, int]] = []
 
     def add(self, one: BatchArrays) -> None:
         """Takes the headers of a chunk."""
@@ -69,6 +75,12 @@ class Extent:
         is_marker = one.is_control & (one.producer_id >= 0)
         self.markers += int(is_marker.sum())
         self._times(one, is_marker)
+        self._epochs += index_check.change_points(
+            one, self._epochs[-1][0] if self._epochs else None
+        )
+        for index in self._indexes:
+            more = index_check.problems(index, one)
+            self._problems[index.kind] = index_check.added(self._problems.get(index.kind), more)
 
     def _times(self, one: BatchArrays, is_marker: Array) -> None:
         stamped = (
@@ -100,7 +112,7 @@ class Extent:
         return self._before_chunk if index < 0 else int(self._last_offsets[index])
 
     def row(self, file: str, base_offset: int) -> Row:
-        """Columns of `bronze.segment`, and the bytes (`position`, `stop`) that the part covers."""
+        """Columns of `bronze.segment`, the bytes that it covers (`position`, `stop`), and what sidecars are held to."""
         return {
             "file": file,
             "base_offset": base_offset,
@@ -120,6 +132,8 @@ class Extent:
             "marker_count": self.markers,
             "position": self._start,
             "stop": self._stop,
+            "epoch_starts": self._epochs,
+            "index_problems": [one for one in self._problems.values() if one is not None],
         }
 
 
@@ -160,6 +174,8 @@ def _join(rows: list[Row]) -> Row:
         ("last_broker_ms", max),
     ):
         whole[name] = pick((row[name] for row in rows if row[name] is not None), default=None)
+    for name in ("epoch_starts", "index_problems"):
+        whole[name] = [one for row in rows for one in row[name]]
     if used:
         whole |= {name: used[0][name] for name in ("first_offset", "first_crc")}
         whole |= {name: used[-1][name] for name in ("last_offset", "last_crc")}

@@ -8,14 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from pipeline.replay import index_check
+from pipeline.replay.index_check import IndexEntries
 from pipeline.spark.entry import Place, Row, detail_batch, entry_batch, header_batch
 from pipeline.spark.extent import Extent
 from pipeline.spark.read_records import commit_rows
 from pipeline.spark.read_sidecar import sidecar_rows
 from pipeline.spark.read_txn import txn_rows
 from pipeline.spark.tasks import Task
+from pipeline.spark.walk import read_bounded
 from pipeline.wire.arrays import Chunk
 from pipeline.wire.batch import Damage
+from pipeline.wire.errors import WireError
 from pipeline.wire.limits import DEFAULT_LIMITS
 from pipeline.wire.scan import scan
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
@@ -46,7 +50,7 @@ def read_task(task: Task, *, headers_only: bool = False) -> Iterator[pa.RecordBa
 
 
 def _read_log(task: Task, place: Place, headers_only: bool) -> Iterator[pa.RecordBatch]:
-    extent = Extent(task.topic, task.start)
+    extent = Extent(task.topic, task.start, _indexes(task))
     damages: list[Row] = []
 
     def note(damage: Damage) -> None:
@@ -84,6 +88,17 @@ def _read_log(task: Task, place: Place, headers_only: bool) -> Iterator[pa.Recor
     yield detail_batch(place, "scan", [extent.row(task.name, task.base_offset)])
     if damages:
         yield detail_batch(place, "unreadable", damages)
+
+
+def _indexes(task: Task) -> list[IndexEntries]:
+    """The indexes beside a log; one that cannot be read cannot be held against it (a broker makes it anew)."""
+    found = []
+    for kind, path in task.indexes:
+        try:
+            found.append(index_check.entries(kind, read_bounded(path), task.base_offset))
+        except (OSError, WireError):
+            continue
+    return found
 
 
 def _damage_row(task: Task, damage: Damage, extent: Extent) -> Row:

@@ -10,6 +10,7 @@ from pipeline.spark.inventory import Plan, SourceFile
 from pipeline.spark.split import PART_BYTES, split_points
 
 READ_KINDS = ("log", "snapshot", "txnindex")
+INDEX_KINDS = ("index", "timeindex")
 FILE_COST_BYTES = 20_000
 """What opening a file costs, in bytes read."""
 
@@ -28,6 +29,7 @@ class Task(NamedTuple):
         size: Bytes of the file when it was listed.
         start: First byte; a batch begins there.
         end: Batches that begin at or behind it belong to another task; None to the end.
+        indexes: Kind (index, timeindex) and path of the indexes that lie beside a log.
     """
 
     path: str
@@ -40,6 +42,7 @@ class Task(NamedTuple):
     size: int
     start: int = 0
     end: int | None = None
+    indexes: tuple[tuple[str, str], ...] = ()
 
     @property
     def cost(self) -> int:
@@ -62,12 +65,18 @@ def tasks_of(
         whole: Segments that must not be split, because their index lied.
         part_bytes: Wanted size of a part of a large file.
     """
-    indexes = {(one.replica_id, one.base_offset): one for one in plan.files if one.kind == "index"}
+    beside = {
+        (one.replica_id, one.base_offset, one.kind): one
+        for one in plan.files
+        if one.kind in INDEX_KINDS
+    }
     tasks: list[Task] = []
     for one in sorted(plan.files, key=lambda file: (file.name, file.path)):
         if one.kind not in kinds:
             continue
-        index = None if one.segment_id in whole else indexes.get((one.replica_id, one.base_offset))
+        mine = {kind: beside.get((one.replica_id, one.base_offset, kind)) for kind in INDEX_KINDS}
+        index = None if one.segment_id in whole else mine["index"]
+        listed = tuple((kind, file.path) for kind, file in mine.items() if file is not None)
         for start, end in _parts(one, index, part_bytes):
             tasks.append(
                 Task(
@@ -81,6 +90,7 @@ def tasks_of(
                     one.size,
                     start,
                     end,
+                    listed if one.kind == "log" else (),
                 )
             )
     return tasks

@@ -83,8 +83,11 @@ def segment_overlap(logs: CopiedLogs) -> Planted:
     """An old segment lies beside the merged one that replaced it."""
     topic, partition, files = _segmented(logs)
     merged = files[0].read_bytes() + files[1].read_bytes()
-    for suffix in ("index", "timeindex", "txnindex"):
+    aborted = [file.with_suffix(".txnindex") for file in files[:2]]
+    listed = b"".join(file.read_bytes() for file in aborted if file.exists())
+    for suffix in ("index", "timeindex"):
         (files[0].with_suffix(f".{suffix}")).unlink(missing_ok=True)
+    aborted[0].write_bytes(listed)
     files[0].write_bytes(merged)
     return _damage("segment_overlap", topic, partition, severity="info")
 
