@@ -309,7 +309,7 @@ TRANSACTION_PARTITION = Table(
         Column(
             "status",
             "string",
-            "present, missing, in_flight, ongoing, prepare_stuck, context or not_copied.",
+            "present, missing, in_flight, ongoing, prepare_stuck, ambiguous, context or not_copied.",
         ),
         Column("reason", "string", "Why, where it is not plain.", True),
     ),

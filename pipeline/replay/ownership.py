@@ -68,7 +68,10 @@ class Run(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """One transaction that lists the partition, with its first marker there."""
+    """One transaction that lists the partition, with its first marker there.
+
+    `has_ambiguous`: a marker that fits it fits another transaction as well, so that nobody knows whose it is.
+    """
 
     transactional_id: str
     transaction_offset: int
@@ -86,6 +89,7 @@ class Promise(NamedTuple):
     prepare_leader_epoch: int | None
     has_marker: bool
     leader_epoch: int | None
+    has_ambiguous: bool = False
 
 
 class OwnerState(NamedTuple):
@@ -119,7 +123,7 @@ def promise_status(
     tolerances: Tolerances,
     kept_ms: int | None = None,
 ) -> tuple[str, str | None]:
-    """Status of a promise: present, ongoing, missing, prepare_stuck, in_flight, context or not_copied, and why.
+    """Status of a promise, and why: present, ongoing, ambiguous, missing, prepare_stuck, in_flight, context, not_copied.
 
     Args:
         promise: The promise.
@@ -135,6 +139,8 @@ def promise_status(
         return "present", None
     if promise.state == ONGOING:
         return "ongoing", None
+    if promise.has_ambiguous:
+        return "ambiguous", "a marker fits this transaction and another one"
     if not partition.is_copied:
         return "not_copied", "no replica of the partition is in the copy"
     started_ms = promise.added_ms if promise.added_ms is not None else promise.prepare_ms
@@ -232,6 +238,7 @@ def is_late_marker(
         and promise.outcome == marker_type
         and promise.prepare_epoch == marker_epoch
         and not promise.has_marker
+        and not promise.has_ambiguous
         and promise.prepare_ms is not None
         and promise.prepare_ms - tolerances.clock_skew_ms > whole_from_ms
         and promise.complete_ms is not None

@@ -82,6 +82,7 @@ class _Partition:
         self.copy = copy
         self.covered = coverage.partitions.get((copy, topic, number), NOT_COPIED)
         self.everything = coverage.everything.get(copy, NO_COORDINATOR)
+        self.doubtful: set[int] = set()
         is_run = pc.equal(table.column("kind"), RUN)
         self.runs = table.filter(is_run)
         self.promised = table.filter(pc.invert(is_run))
@@ -188,6 +189,7 @@ class _Partition:
             clock_skew_ms=self.tolerances.clock_skew_ms,
             is_evidence=evidence,
         )
+        self._mark_doubtful(found)
         statuses, reasons = self._statuses(found, self._late_promises(found, evidence))
         if self.runs.num_rows:
             yield from self._run_rows(found, evidence, statuses)
@@ -226,7 +228,21 @@ class _Partition:
             prepare_leader_epoch=_value(one["prepare_leader_epoch"][number]),
             has_marker=bool(found.first_marker[number] >= 0),
             leader_epoch=_value(one["leader_epoch"][number]),
+            has_ambiguous=number in self.doubtful,
         )
+
+    def _mark_doubtful(self, found: Alignment) -> None:
+        """Promises that an ambiguous marker fits: nobody knows whether they were kept."""
+        one, skew = self.promise, self.tolerances.clock_skew_ms
+        until = self.promises.complete_ms
+        for at in np.flatnonzero(found.is_ambiguous):
+            ms, epoch = int(self.markers.ms[at]), int(self.markers.epoch[at])
+            self.doubtful |= {
+                number
+                for number in self._of_producer(int(self.markers.producer_id[at]))
+                if one["prepare_epoch"][number] == epoch
+                and one["prepare_ms"][number] - skew <= ms <= until[number] + skew
+            }
 
     def _late_promises(self, found: Alignment, evidence: np.ndarray[Any, Any]) -> set[int]:
         """Promises whose marker came only after Complete* (versions 0 and 1, whose epochs name nothing)."""

@@ -190,7 +190,8 @@ def consumer(model: Model, group: str, commits: int) -> Iterator[int]:
     names = sorted(name for name in model.partitions if not name[0].startswith("__"))
     for number in range(commits):
         for name in names[:2]:
-            model.commit_offset(group, name, number * 5)
+            end = sum(entry.count for entry in model.partitions[name].entries)
+            model.commit_offset(group, name, min(number * 5, end))
         yield model.rng.randint(50, 500)
 
 

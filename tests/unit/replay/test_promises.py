@@ -72,6 +72,10 @@ STATUSES = {
         COMPLETE, {"history_from_ms": ALWAYS, "has_open_run": True}, "context",
     ),
     "no time of its start": (COMPLETE._replace(added_ms=None, prepare_ms=None), {}, "context"),
+    "a marker fits it and another": (COMPLETE._replace(has_ambiguous=True), {}, "ambiguous"),
+    "a marker fits it and another, prepared": (
+        PREPARED._replace(has_ambiguous=True), {"coordinator": alive(NOW + LATE_MS)}, "ambiguous",
+    ),
     "prepare stuck": (
         PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS + 1)}, "prepare_stuck",
     ),
@@ -184,6 +188,9 @@ UNALIGNED = {
     ),
     "a second commit after it was declared complete": (
         (NOW + 5_000, COMMIT, 0), {"promises": [TAKEN]}, "unexpected",
+    ),
+    "commit after it was declared complete, of which another marker may be": (
+        (NOW + 5_000, COMMIT, 0), {"promises": [COMPLETE._replace(has_ambiguous=True)]}, "unexpected",
     ),
     "commit of another epoch after it": (
         (NOW + 5_000, COMMIT, 1), {"promises": [COMPLETE]}, "unexpected",
