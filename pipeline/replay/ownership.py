@@ -123,7 +123,7 @@ def promise_status(
     tolerances: Tolerances,
     kept_ms: int | None = None,
 ) -> tuple[str, str | None]:
-    """Status of a promise, and why: present, ongoing, ambiguous, missing, prepare_stuck, in_flight, context, not_copied.
+    """Status of a promise and why: present, ongoing, ambiguous, missing, prepare_stuck, in_flight, context, not_copied.
 
     Args:
         promise: The promise.
@@ -303,12 +303,15 @@ def judge_run(
 
 
 def _zombie(run: Run, aligned: Promise | None) -> str | None:
-    """Two epochs in one run, or a run that the marker of a later epoch's transaction closed."""
+    """Two epochs in one run, or a run that the marker of a later epoch's transaction closed.
+
+    A transaction whose Ongoing is gone began perhaps one epoch below its Prepare* (version 2, a fence).
+    """
     assert run.max_epoch is not None
     assert run.min_epoch is not None
     if run.min_epoch < run.max_epoch:
         return "after_fence"
-    if aligned is not None and aligned.epoch > run.max_epoch:
+    if aligned is not None and aligned.added_ms is not None and aligned.epoch > run.max_epoch:
         return "after_fence"
     return None
 
@@ -367,9 +370,7 @@ def _judge_open(
 ) -> Judgement:
     assert run.max_epoch is not None
     for number, promise in reversed(list(enumerate(promises))):
-        if promise.has_marker or promise.epoch < run.max_epoch:
-            continue
-        if promise.epoch > run.max_epoch:
+        if promise.has_marker or not _may_own(promise, run.max_epoch):
             continue
         if promise.state == ONGOING:
             return _ongoing(run, promise, zombie, coordinator, tolerances)
@@ -405,6 +406,11 @@ def _judge_open(
     if is_moved_on:
         return Judgement("epoch_mismatch", None, zombie or "after_fence", _owner_text(owner))
     return Judgement("not_in_transaction", outside, zombie, _owner_text(owner))
+
+
+def _may_own(promise: Promise, epoch: int) -> bool:
+    """The epoch is the transaction's; one whose Ongoing is gone shows only the epoch that its end bumped, perhaps."""
+    return promise.epoch == epoch or (promise.added_ms is None and promise.epoch == epoch + 1)
 
 
 def _is_moved_on(owner: OwnerState, run_epoch: int) -> bool:

@@ -62,6 +62,8 @@ class Model(Coordinator):
         self.transactions: dict[str, Transaction] = {}
         self.next_producer_id = 1_000
         self.internal = 2
+        self.first_epoch = 0
+        self.cleaning = self.deleting = 0.0
         every = {
             **(topics or {"a": 2, "b": 2}),
             TXN_TOPIC: self.internal,
@@ -125,16 +127,18 @@ class Model(Coordinator):
         if state is not None and epoch < state.epoch:
             return FENCED
         if owner is not None and (state is None or not state.is_open):
-            txn = self.transactions[owner]
+            txn = self.transactions.get(owner)
+            if txn is None:
+                return INVALID_STATE
             listed = name in txn.partitions and txn.state == builders.ONGOING
             if not listed or (txn.producer_id, txn.epoch) != (producer_id, epoch):
                 return INVALID_STATE
         if state is not None and state.epoch == epoch and state.recent:
             if (sequence, count) in state.recent:
                 return OK
-            if sequence != sum(state.recent[-1]):
+            if sequence != sum(state.recent[-1]) % (1 << 31):
                 return OUT_OF_ORDER
-        elif sequence != 0 and (state is None or state.epoch != epoch):
+        elif sequence != 0 and state is not None and state.epoch != epoch:
             return OUT_OF_ORDER
         if state is None or state.epoch != epoch:
             known = -1 if state is None else state.coordinator_epoch
@@ -154,7 +158,9 @@ class Model(Coordinator):
         partition = self.partitions[OFFSETS_TOPIC, self.home(group)]
         producer_id = epoch = sequence = -1
         if owner is not None:
-            txn = self.transactions[owner]
+            txn = self.transactions.get(owner)
+            if txn is None:
+                return INVALID_STATE
             if partition.name not in txn.partitions or txn.state != builders.ONGOING:
                 return INVALID_STATE
             producer_id, epoch, sequence = txn.producer_id, txn.epoch, 0
@@ -198,7 +204,8 @@ class Model(Coordinator):
     def elect(self, name: TopicPartition) -> None:
         """Give a partition a new leader; a coordinator that loads sends pending markers again."""
         partition = self.partitions[name]
-        partition.leader = self.rng.choice(partition.replicas)
+        alive = [one for one in partition.replicas if one not in partition.tails]
+        partition.leader = self.rng.choice(alive)
         partition.leader_epoch += self.rng.randint(1, 2)
         if name[0] == TXN_TOPIC:
             for txn in self.transactions.values():

@@ -24,6 +24,9 @@ from tests.property.model_types import (
 if TYPE_CHECKING:
     from tests.property.broker_model import Model
 
+LAST_EPOCH = 32_766
+"""`TransactionMetadata.isEpochExhausted`: the next bump needs another producer id."""
+
 
 class Coordinator:
     """What a `Model` does as coordinator."""
@@ -46,6 +49,7 @@ class Coordinator:
             timeout_ms=txn.timeout_ms, partitions=empty if bare else txn.partitions,
             last_update_ms=self.clock(partition) if update_ms is None else update_ms,
             start_ms=txn.start_ms, version=min(self.version, 1), client_transaction_version=version,
+            previous_producer_id=txn.previous_id, next_producer_id=txn.next_id,
         )  # fmt: skip
         self.append(partition, Entry(
             self.now, self.clock(partition), partition.leader_epoch, "txn", txn.producer_id,
@@ -62,7 +66,9 @@ class Coordinator:
         if txn is None:
             home = self.partitions[TXN_TOPIC, self.home(owner)]
             self.next_producer_id += 1
-            txn = Transaction(owner, home, self.next_producer_id, version, timeout_ms)
+            txn = Transaction(
+                owner, home, self.next_producer_id, version, timeout_ms, epoch=self.first_epoch
+            )
             self.transactions[owner] = txn
         elif txn.state == builders.ONGOING:
             self._prepare(txn, builders.ABORT, bump=True)
@@ -70,13 +76,19 @@ class Coordinator:
         elif txn.state in (builders.PREPARE_COMMIT, builders.PREPARE_ABORT):
             return CONCURRENT, -1, -1
         else:
-            txn.epoch += 1
+            if txn.epoch >= LAST_EPOCH:
+                txn.producer_id, txn.epoch = self._new_id(), 0
+            else:
+                txn.epoch += 1
+            txn.version, txn.previous_id = version, None
             txn.state, txn.partitions, txn.start_ms = builders.EMPTY, [], -1
         self.write_state(txn)
         return OK, txn.producer_id, txn.epoch
 
     def _check(self: Model, owner: str, producer_id: int, epoch: int) -> tuple[str, Transaction]:
-        txn = self.transactions[owner]
+        txn = self.transactions.get(owner)
+        if txn is None:
+            return FENCED, Transaction(owner, self.partitions[TXN_TOPIC, 0], -1, 0, 0)
         if (txn.producer_id, txn.epoch) != (producer_id, epoch):
             return FENCED, txn
         if txn.state in (builders.PREPARE_COMMIT, builders.PREPARE_ABORT):
@@ -92,19 +104,28 @@ class Coordinator:
             return error
         if txn.state != builders.ONGOING:
             txn.state, txn.partitions, txn.start_ms = builders.ONGOING, [], self.clock(txn.home)
+            txn.previous_id = None
         txn.partitions = [*txn.partitions, name]
         self.write_state(txn)
         return OK
 
-    def end(self: Model, owner: str, producer_id: int, epoch: int, outcome: int) -> tuple[str, int]:
-        """EndTxn: (error, epoch to go on with)."""
+    def end(
+        self: Model, owner: str, producer_id: int, epoch: int, outcome: int
+    ) -> tuple[str, int, int]:
+        """EndTxn: (error, producer id and epoch to go on with)."""
         error, txn = self._check(owner, producer_id, epoch)
         if error != OK:
-            return error, epoch
+            return error, producer_id, epoch
         if txn.state != builders.ONGOING:
-            return INVALID_STATE, epoch
+            return INVALID_STATE, producer_id, epoch
+        is_last = txn.version == 2 and epoch >= LAST_EPOCH
+        txn.next_id = self._new_id() if is_last else None
         self._prepare(txn, outcome, bump=txn.version == 2)
-        return OK, txn.epoch
+        return (OK, txn.next_id, 0) if txn.next_id is not None else (OK, producer_id, txn.epoch)
+
+    def _new_id(self: Model) -> int:
+        self.next_producer_id += 1
+        return self.next_producer_id
 
     def _prepare(self: Model, txn: Transaction, outcome: int, *, bump: bool) -> None:
         txn.epoch += bump
@@ -144,6 +165,9 @@ class Coordinator:
             if still_mine():
                 done = state + builders.COMPLETE_COMMIT - builders.PREPARE_COMMIT
                 txn.state, txn.partitions = done, []
+                if txn.next_id is not None:
+                    txn.previous_id, txn.producer_id, txn.epoch = txn.producer_id, txn.next_id, 0
+                    txn.next_id = None
                 self.write_state(txn, update_ms)
 
         for name in sorted(txn.partitions):

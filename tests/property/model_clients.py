@@ -50,10 +50,10 @@ class Session:
     epoch: int
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def go_on(self, epoch: int) -> None:
-        """Take the epoch of the next transaction; a new one starts sequences again."""
-        if epoch != self.epoch:
-            self.epoch, self.sequences = epoch, {}
+    def go_on(self, producer_id: int, epoch: int) -> None:
+        """Take id and epoch of the next transaction; a new one starts sequences again."""
+        if (producer_id, epoch) != (self.producer_id, self.epoch):
+            self.producer_id, self.epoch, self.sequences = producer_id, epoch, {}
 
 
 def transactional(
@@ -64,10 +64,12 @@ def transactional(
     transactions: int,
     habits: Habits | None = None,
     event_time: bool = False,
+    follows: bool = False,
 ) -> Iterator[int]:
     """A transactional application: `transactions` rounds over several lives.
 
     Args:
+        follows: each life takes the version of the cluster, once that is 2.
         version: the client's transaction version; 2 needs a cluster of version 2.
         event_time: CreateTime is the event's time, far from any clock, as Kafka Streams has it.
     """
@@ -76,6 +78,7 @@ def transactional(
     done, position = 0, 0
     while done < transactions:
         error, producer_id, epoch = CONCURRENT, -1, -1
+        version = 2 if follows and model.version == 2 else version
         while error == CONCURRENT:
             error, producer_id, epoch = model.init_producer(
                 owner, version=version, timeout_ms=timeout
@@ -115,7 +118,8 @@ def _transaction(
         if error != OK:
             return error
         source = names[0]
-        if model.commit_offset(group, source, position + 10, owner=session.owner) != OK:
+        end = sum(entry.count for entry in model.partitions[source].entries)
+        if model.commit_offset(group, source, min(position + 10, end), owner=session.owner) != OK:
             return FENCED
         yield rng.randint(1, 20)
     fate = rng.random()
@@ -126,11 +130,13 @@ def _transaction(
     outcome = builders.ABORT if rng.random() < habits.abort else builders.COMMIT
     error = CONCURRENT
     while error == CONCURRENT:
-        error, epoch = model.end(session.owner, session.producer_id, session.epoch, outcome)
+        error, producer_id, epoch = model.end(
+            session.owner, session.producer_id, session.epoch, outcome
+        )
         yield rng.randint(1, 5)
     if error != OK:
         return error
-    session.go_on(epoch)
+    session.go_on(producer_id, epoch)
     return "commit" if outcome == builders.COMMIT else "abort"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from pipeline.wire.batch import Batch, increment_sequence
 from tests import builders, log_layout
 from tests.property.broker_model import Model
+from tests.property.model_cleaning import cleanable, cleaned
 from tests.property.model_types import Entry, TopicPartition
 
 Place = tuple[int, TopicPartition]
@@ -53,8 +54,12 @@ def while_running(model: Model, rng: random.Random, spread_ms: int = 60_000) -> 
 
 def entries(model: Model, copy: Copy, place: Place) -> list[tuple[int, Entry]]:
     """Return (base offset, entry) of what a replica's copy holds."""
-    out, offset = [], 0
-    for entry in model.partitions[place[1]].entries:
+    part = model.partitions[place[1]]
+    out, offset, rows = [], part.base, part.entries
+    if place[0] in part.tails:
+        count, lost = part.tails[place[0]]
+        rows = [*rows[:count], *lost]
+    for entry in rows:
         if entry.true_ms > copy.moments[place]:
             break
         out.append((offset, entry))
@@ -71,7 +76,10 @@ def encode(offset: int, entry: Entry) -> bytes:
             partition_leader_epoch=entry.leader_epoch,
         )  # fmt: skip
     has_producer = entry.kind in ("data", "commit")
-    if entry.key is not None:
+    records: list[builders.Rec]
+    if entry.is_emptied:
+        records = []
+    elif entry.key is not None:
         records = [builders.Rec(entry.key, entry.value)]
     else:
         name = f"{entry.producer_id}/{entry.true_ms}/".encode()
@@ -82,6 +90,7 @@ def encode(offset: int, entry: Entry) -> bytes:
         transactional=has_producer and entry.transactional, timestamp_ms=entry.time_ms,
         codec=entry.producer_id % 5 if entry.kind == "data" else builders.NONE,
         partition_leader_epoch=entry.leader_epoch,
+        last_offset_delta=entry.count - 1 if entry.is_emptied else None,
     )  # fmt: skip
 
 
@@ -142,7 +151,11 @@ def producer_state(
                 stable = min(still_open, default=offset + 1)
                 aborted.append((entry.producer_id, first, offset, stable))
             continue
-        mine[2:5] = [entry.sequence + entry.count - 1, offset + entry.count - 1, entry.count - 1]
+        mine[2:5] = [
+            increment_sequence(entry.sequence, entry.count - 1),
+            offset + entry.count - 1,
+            entry.count - 1,
+        ]
         if entry.transactional and mine[7] < 0:
             mine[7] = offset
     return [tuple(mine) for mine in state.values()], aborted
@@ -164,8 +177,7 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
         rolls = [0, len(rows)]
         if rng is not None and len(rows) > 8:
             rolls[1:1] = sorted(rng.sample(range(1, len(rows)), k=rng.randint(0, 2)))
-        for start, end in pairwise(rolls):
-            _write_segment(log_dir, place[1], rows, start, end)
+        _write_segments(model, log_dir, place, rows, rolls)
         if copy.is_clean and rows:
             data = log_layout.snapshot(producer_state(rows)[0])
             end_offset = rows[-1][0] + rows[-1][1].count
@@ -176,8 +188,43 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
         old = {} if copy.is_clean or rng is None else {
             name: rng.randint(0, end) for name, end in log_dir.log_ends.items()
         }  # fmt: skip
-        log_dir.finish(clean=copy.is_clean, high_watermarks=old)
+        acknowledged = {
+            place[1]: _end(model, place)
+            for place in places(model)
+            if dirs[place[0]] is log_dir and place[0] in model.partitions[place[1]].tails
+        }
+        log_dir.finish(clean=copy.is_clean, high_watermarks=old | acknowledged)
     return root
+
+
+def _end(model: Model, place: Place) -> int:
+    """Offset behind the last batch that a dead leader's followers had as well."""
+    part = model.partitions[place[1]]
+    return part.base + sum(entry.count for entry in part.entries[: part.tails[place[0]][0]])
+
+
+def _write_segments(
+    model: Model,
+    log_dir: log_layout.LogDir,
+    place: Place,
+    rows: list[tuple[int, Entry]],
+    rolls: list[int],
+) -> None:
+    """Write what cleaner and retention left of the rows, in the segments that begin at `rolls`."""
+    (topic, partition), closed = place[1], rolls[-2]
+    rng = random.Random(f"{place}{len(rows)}")
+    kept = dict(rows)
+    if topic.startswith("__") and rng.random() < model.cleaning:
+        dirty = min(closed, cleanable(rows, topic))
+        kept = dict(cleaned(rows, topic, dirty))
+        if dirty:
+            end = rows[dirty][0] if dirty < len(rows) else rows[-1][0] + rows[-1][1].count
+            log_dir.cleaner_offsets[topic, partition] = end
+    elif closed and not topic.startswith("__") and rng.random() < model.deleting:
+        log_dir.log_starts[topic, partition] = rows[rng.randint(1, closed)][0]
+    for start, end in pairwise(rolls):
+        part = [(offset, kept[offset]) for offset, _ in rows[start:end] if offset in kept]
+        _write_segment(log_dir, place[1], rows, start, end, part)
 
 
 def _write_segment(
@@ -186,9 +233,9 @@ def _write_segment(
     rows: list[tuple[int, Entry]],
     start: int,
     end: int,
+    part: list[tuple[int, Entry]],
 ) -> None:
-    part = rows[start:end]
-    base = part[0][0] if part else 0
+    base = rows[start][0] if rows else 0
     log_dir.segment(*name, [encode(offset, entry) for offset, entry in part], base_offset=base)
     if start:
         data = log_layout.snapshot(producer_state(rows[:start])[0])

@@ -36,6 +36,7 @@ class Entry(NamedTuple):
     transactional: bool = True
     transactional_id: str = ""
     state: int = -1
+    is_emptied: bool = False
 
 
 @dataclass
@@ -50,7 +51,12 @@ class ProducerState:
 
 @dataclass
 class Partition:
-    """One partition: its leader and everything ever appended."""
+    """One partition: its leader and everything ever appended.
+
+    Attributes:
+        base: offset of the first entry; above 0 earlier history is gone.
+        tails: a dead broker -> entries that it had of all, and what only it had behind them.
+    """
 
     name: TopicPartition
     leader: int
@@ -58,6 +64,8 @@ class Partition:
     leader_epoch: int = 0
     entries: list[Entry] = field(default_factory=list)
     producers: dict[int, ProducerState] = field(default_factory=dict)
+    base: int = 0
+    tails: dict[int, tuple[int, list[Entry]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -75,3 +83,5 @@ class Transaction:
     start_ms: int = -1
     is_first: bool = True
     unmarked: set[TopicPartition] = field(default_factory=set)
+    previous_id: int | None = None
+    next_id: int | None = None

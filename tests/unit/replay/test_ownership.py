@@ -30,6 +30,7 @@ from tests.unit.replay.facts import (
 from tests.unit.replay.histories import (
     EMPTY,
     ONGOING,
+    PREPARE_COMMIT,
 )
 
 OPEN_RUNS = {
@@ -170,6 +171,16 @@ OPEN_RUNS = {
         RUN, {"promises": [PROMISE._replace(epoch=1)], "owner": owner(producer_epoch=1, state=ONGOING)},
         ("epoch_mismatch", None, "after_fence"),
     ),
+    "prepared one epoch above, its beginning gone": (
+        RUN, {"promises": [PREPARED._replace(epoch=1, prepare_epoch=1, added_ms=None)],
+              "statuses": {0: "in_flight"}, "owner": owner(producer_epoch=1, state=PREPARE_COMMIT)},
+        ("in_flight", None, None),
+    ),
+    "prepared one epoch above, its beginning known": (
+        RUN, {"promises": [PREPARED._replace(epoch=1, prepare_epoch=1)],
+              "statuses": {0: "in_flight"}, "owner": owner(producer_epoch=1, state=PREPARE_COMMIT)},
+        ("epoch_mismatch", None, "after_fence"),
+    ),
     # Past its deadline: 60 s timeout, 10 s abort scan, 31 s patience.
     "past deadline": (
         RUN, {"promises": [PROMISE], "coordinator": alive(NOW + 101_001)}, ("past_deadline", None, None),
@@ -219,6 +230,10 @@ CLOSED_RUNS = {
     ),
     "closed by a transaction of a later epoch": (
         CLOSED, {"alignment": "aligned", "aligned": NEXT_EPOCH}, (None, None, "after_fence"),
+    ),
+    "closed by a transaction whose beginning is gone": (
+        CLOSED, {"alignment": "aligned", "aligned": NEXT_EPOCH._replace(added_ms=None)},
+        (None, None, None),
     ),
     "closed by its own transaction's fence": (
         CLOSED._replace(marker_epoch=1),
