@@ -175,6 +175,14 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             "an entry of .timeindex is not its batch's time; likewise",
         ),
     ),
+    "lso_pinned": (
+        Class(
+            "pinned",
+            "critical, or major, or info",
+            "proven",
+            "the oldest open transaction of a partition; as severe as its own finding",
+        ),
+    ),
     "visibility": _same(
         "critical",
         "proven",

@@ -92,6 +92,11 @@ _ENDS: dict[
         _closed_runs,
         (*_PLACE, "producer_id", "first_offset"),
     ),
+    ("lso_pinned", "pinned"): (
+        silver.PARTITION_TXN,
+        _closed_runs,
+        (*_PLACE, "producer_id", "first_offset"),
+    ),
     ("marker_audit", "missing"): (
         silver.TRANSACTION_PARTITION,
         _kept_promises,

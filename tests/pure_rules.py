@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.detect.coordinator_state import STUCK_MS
 from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
-from tests import pure_sidecars
+from tests import pure_health, pure_sidecars
 from tests.pure_audit import Replayed
 from tests.pure_files import damage, divergence, finding, snapshot_only
 from tests.pure_input import Row, places
@@ -37,6 +37,7 @@ def accusations(one: Replayed) -> list[Row]:
 def _sidecars(one: Replayed) -> Iterator[Row]:
     yield from pure_sidecars.accused("damaged_log", pure_sidecars.damage(one))
     yield from pure_sidecars.accused("visibility", pure_sidecars.txn_index(one))
+    yield from pure_sidecars.accused("lso_pinned", pure_health.pins(one))
 
 
 def _hanging(one: Replayed) -> Iterator[Row]:

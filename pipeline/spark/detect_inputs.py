@@ -14,13 +14,21 @@ from pyspark.sql import functions as F
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gaps import segment_gaps
+from pipeline.spark.pinned import pinned_offset
 from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scope
 from pipeline.spark.sidecars import sidecar_damage, txn_index
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
 
-__all__ = ["early_marker", "is_fixed_version", "race_scope", "sidecar_damage", "txn_index"]
+__all__ = [
+    "early_marker",
+    "is_fixed_version",
+    "pinned_offset",
+    "race_scope",
+    "sidecar_damage",
+    "txn_index",
+]
 
 TAILS = ("torn_tail", "zero_tail")
 _DAMAGE = (

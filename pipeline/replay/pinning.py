@@ -1,0 +1,109 @@
+"""Who holds the last stable offset at the end of a log, and what waits behind it.
+
+read_committed consumers stop at the first offset of the oldest open transaction; the cleaner and tiered storage stop
+there too. The runs that began later wait their turn.
+
+Source: `UnifiedLog.lastStableOffset`, `LogCleanerManager.cleanableOffsets`; KIP-98.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pipeline.replay.statement import Place, Statement, span
+
+CONVICTED = (
+    "orphan_producer", "not_in_transaction", "epoch_mismatch", "prepare_stuck", "past_deadline",
+)  # fmt: skip
+"""Judgements of `hanging_transaction` that are critical and proven."""
+LATE = "owner_not_copied_late"
+"""Judgement that is major and consistent_with: nobody can say whose run it is, only that it is too old."""
+
+
+class OpenRun(NamedTuple):
+    """A run without a marker; fields as in `silver.partition_txn`."""
+
+    copy: int
+    topic: str
+    partition: int
+    replica_id: int
+    producer_id: int
+    max_epoch: int | None
+    transactional_id: str | None
+    first_offset: int
+    first_append_ms: int | None
+    after_ms: int | None
+    judgement: str | None
+
+
+class Pinned(NamedTuple):
+    """The replica that a run pins.
+
+    Attributes:
+        log_end_offset: Offset behind the last batch.
+        read_until_ms: Newest time that a broker stamped there; None without one.
+        cleaner_offset: How far the cleaner came; None where no cleaner works.
+    """
+
+    log_end_offset: int
+    read_until_ms: int | None
+    cleaner_offset: int | None
+
+
+class Waiting(NamedTuple):
+    """Data at and behind the run's first offset.
+
+    Attributes:
+        records: Records of applications; of `__consumer_offsets` offset commits.
+        size_bytes: Bytes of log, markers included; None where a place there could not be read.
+    """
+
+    records: int
+    size_bytes: int | None
+
+
+def oldest(runs: Iterable[OpenRun]) -> list[tuple[OpenRun, int]]:
+    """The oldest open run of each replica, with how many younger ones wait behind it."""
+    found: dict[int, tuple[OpenRun, int]] = {}
+    for run in sorted(runs, key=lambda one: (one.replica_id, one.first_offset)):
+        first, younger = found.get(run.replica_id, (run, -1))
+        found[run.replica_id] = (first, younger + 1)
+    return list(found.values())
+
+
+def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Statement:
+    """What one open run holds up; as severe as the finding of its transaction."""
+    severity, certainty = "info", "proven"
+    if run.judgement in CONVICTED:
+        severity = "critical"
+    elif run.judgement == LATE:
+        severity, certainty = "major", "consistent_with"
+    since = run.first_append_ms if run.first_append_ms is not None else run.after_ms
+    for_ms = None
+    if since is not None and log.read_until_ms is not None:
+        for_ms = max(log.read_until_ms - since, 0)
+    name = f"{run.topic}-{run.partition}"
+    size = "" if waiting.size_bytes is None else f" and {waiting.size_bytes} bytes"
+    said = [
+        f"Producer {run.producer_id} (transactional id {run.transactional_id or 'none'}) holds the last stable offset "
+        f"at {run.first_offset}, the log ends at {log.log_end_offset}: {waiting.records} records{size} are not shown "
+        "to read_committed consumers."
+    ]
+    if for_ms is not None:
+        said.append(f"It is open for at least {span(for_ms)} by the log's own clock.")
+    if younger:
+        said.append(f"{younger} younger transactions are open behind it.")
+    if log.cleaner_offset is not None:
+        said.append(
+            f"Compaction stands: the cleaner came to offset {log.cleaner_offset} and cannot pass {run.first_offset}."
+        )
+    return Statement(
+        run.copy, "pinned", severity, certainty,
+        f"read_committed consumers of {name} wait at offset {run.first_offset}", " ".join(said),
+        topic=run.topic, partition=run.partition, producer_id=run.producer_id,
+        producer_epoch=run.max_epoch, transactional_id=run.transactional_id,
+        first_offset=run.first_offset, last_offset=log.log_end_offset - 1,
+        first_timestamp_ms=since, last_timestamp_ms=log.read_until_ms,
+        places=(Place(run.topic, run.partition, run.first_offset, "first batch of the open transaction"),),
+    )  # fmt: skip

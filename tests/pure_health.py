@@ -1,0 +1,26 @@
+"""Health without Spark: the project's rules over rows of `tests.pure_audit`."""
+
+from __future__ import annotations
+
+from pipeline.replay.pinning import Waiting
+from pipeline.replay.statement import Statement
+from pipeline.spark import pinned
+from tests.pure_audit import Replayed
+from tests.pure_input import OFFSETS_TOPIC
+
+
+def pins(one: Replayed) -> list[Statement]:
+    """The oldest open run of each partition and the records behind it."""
+    oldest = pinned.open_runs(one.runs)
+    waiting = {}
+    for run, _ in oldest:
+        records = sum(
+            batch.records_count
+            for batch in one.read.batches[run.replica_id]
+            if batch.base_offset >= run.first_offset and not batch.is_control
+        )
+        if run.topic == OFFSETS_TOPIC:
+            commits = one.read.commits.get(run.replica_id, [])
+            records = sum(row["base_offset"] >= run.first_offset for row in commits)
+        waiting[run.replica_id] = Waiting(records, None)
+    return pinned.statements(oldest, one.read.facts, waiting)
