@@ -194,7 +194,10 @@ def _facts(
         "detectors": coverage.detectors(attempted),
         "coverage": coverage.coverage(one),
         "configuration": one.config.fingerprint(),
-        "input": {"paths": list(one.config.inputs), "fingerprint": one.plan.fingerprint()},
+        "input": {
+            "paths": [redact(path) for path in one.config.inputs],
+            "fingerprint": one.plan.fingerprint(),
+        },
         "previous_run": earlier[-1]["run_id"] if earlier else None,
         "command_line": ["spark-submit.sh", *map(redact, sys.argv[1:])],
     }
