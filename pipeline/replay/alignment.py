@@ -100,7 +100,8 @@ def align(
     clock = np.full((2, count), clock_skew_ms, np.int64) * np.array([[-1], [1]])
     if count and len(promises.producer_id):
         _by_epoch(markers, promises, found)
-        _by_time(markers, promises, found, ambiguous, clock, clock_skew_ms)
+        _by_time(markers, promises, found, ambiguous, clock, clock_skew_ms, is_evidence)
+        _release(markers, promises, found, is_evidence)
         _by_producer(markers, promises, found, is_evidence & ~ambiguous)
     first, counts = _first_markers(found, len(promises.producer_id))
     return Alignment(found, ambiguous, clock[0], clock[1], first, counts)
@@ -163,8 +164,13 @@ def _by_time(
     ambiguous: NDArray[np.bool_],
     clock: Longs,
     skew: int,
+    is_evidence: NDArray[np.bool_],
 ) -> None:
-    """Versions 0 and 1: by the interval that holds the marker, once the clock offset is known."""
+    """Versions 0 and 1: by the interval that holds the marker, once the clock offset is known.
+
+    Only markers whose own transaction must be in the coordinator's file tell the clock offset: others would vote for
+    their neighbours'.
+    """
     use = np.flatnonzero(promises.prepare_ms != NONE)
     rest = np.flatnonzero((found < 0) & (markers.ms != NONE))
     if not len(use) or not len(rest):
@@ -184,10 +190,11 @@ def _by_time(
     member = member.ravel()
     for number in range(int(member.max()) + 1 if len(member) else 0):
         of_group = np.flatnonzero(member == number)
+        voters = of_group[is_evidence[rest[of_group]]]
         low, high = _clock_offset(
-            markers.ms[rest[of_group]],
-            markers.type[rest[of_group]],
-            code[of_group],
+            markers.ms[rest[voters]],
+            markers.type[rest[voters]],
+            code[voters],
             blocks,
             promises,
             skew,
@@ -235,6 +242,15 @@ def _clock_offset(
     if total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
         return -skew, skew
     return int(best[0]) - skew, int(best[-1]) - skew
+
+
+def _release(
+    markers: Markers, promises: Promises, found: Longs, is_evidence: NDArray[np.bool_]
+) -> None:
+    """A marker whose own transaction may lie outside the coordinator's file is nobody's of the other outcome."""
+    mine = np.flatnonzero((found >= 0) & ~is_evidence)
+    mine = mine[promises.version[found[mine]] != 2]
+    found[mine[promises.outcome[found[mine]] != markers.type[mine]]] = -1
 
 
 def _contain(

@@ -48,12 +48,12 @@ def aligned(
     markers: list[dict[str, int]],
     promises: list[dict[str, int]],
     *,
-    evidence: bool = True,
+    evidence: bool | list[bool] = True,
     skew_ms: int = SKEW_MS,
 ) -> Alignment:
     """Aligns markers at offsets 0, 10, 20..."""
     numbered = [one | {"offset": 10 * at} for at, one in enumerate(markers)]
-    is_evidence = np.full(len(markers), evidence, np.bool_)
+    is_evidence = np.broadcast_to(np.array(evidence, np.bool_), len(markers))
     return align(
         columns(Markers, numbered),
         columns(Promises, promises),
@@ -96,6 +96,25 @@ def test_one_marker_and_one_transaction(name: str) -> None:
     assert found.is_ambiguous.tolist() == [False]
     assert found.first_marker.tolist() == [0 if wanted == 0 else -1]
     assert found.marker_count.tolist() == [int(wanted == 0)]
+
+
+def test_a_marker_whose_own_transaction_may_be_gone_is_nobodys_of_the_other_outcome() -> None:
+    other = ([marker(-500, ABORT)], [promise(0, 100, COMMIT)])
+    assert aligned(*other, evidence=False).promise.tolist() == [-1]
+    assert aligned(*other).promise.tolist() == [0]
+    named = promise(0, 100, COMMIT, version=2, epoch=2, prepare_epoch=3)
+    found = aligned([marker(50, ABORT, epoch=3)], [named], evidence=False)
+    assert found.promise.tolist() == [0]
+
+
+def test_markers_whose_own_transactions_are_gone_do_not_vote() -> None:
+    """Three tell that the clocks differ by 221 ms; three others, of a time that was cut, would say 17."""
+    promises = [promise(381, 748), promise(972, 980), promise(1_169, 1_180)]
+    cut = [marker(509), marker(529), marker(610)]
+    own = [marker(620), marker(1_194), marker(1_400)]
+    assert aligned(cut + own, promises).promise.tolist()[3:] == [0, 2, -1]
+    found = aligned(cut + own, promises, evidence=[False] * 3 + [True] * 3)
+    assert found.promise.tolist()[3:] == [0, 1, 2]
 
 
 def test_nothing_to_align() -> None:

@@ -1,0 +1,50 @@
+"""Clean lives of the model, copied in every way, accuse nobody. AUDIT_HISTORIES sets how many (200)."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.property import model_output
+from tests.property.model_clients import life
+from tests.property.model_hardships import hard_life
+from tests.pure_audit import accusations
+from tests.score import told
+
+pytestmark = pytest.mark.slow
+HISTORIES = int(os.environ.get("AUDIT_HISTORIES", "200"))
+FULL = 10_000
+AT_ONCE = 20
+"""Histories of one test case: enough to name the culprit, few enough for a report."""
+
+
+def accused(seed: int, root: Path) -> list[str]:
+    """What an audit says against a clean history; every second one is easy or cut at once."""
+    model = life(seed) if seed % 4 == 0 else hard_life(seed)
+    rng = random.Random(seed)
+    copies = (
+        model_output.at_once(model),
+        model_output.at_once(model, model.now - rng.randint(0, 80_000), is_clean=False),
+        model_output.while_running(model, rng),
+    )
+    model_output.write(model, copies[seed % 3], root, rng=rng)
+    found = [told(one) for one in accusations(root) if one["severity"] != "info"]
+    return [f"seed {seed}: {one}" for one in found]
+
+
+def batches(first: int, last: int) -> list[range]:
+    return [range(at, min(at + AT_ONCE, last)) for at in range(first, last, AT_ONCE)]
+
+
+@pytest.mark.parametrize("seeds", batches(0, HISTORIES), ids=str)
+def test_a_clean_history_accuses_nobody(seeds: range, tmp_path: Path) -> None:
+    assert [one for seed in seeds for one in accused(seed, tmp_path / str(seed))] == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seeds", batches(HISTORIES, FULL), ids=str)
+def test_ten_thousand_clean_histories_accuse_nobody(seeds: range, tmp_path: Path) -> None:
+    assert [one for seed in seeds for one in accused(seed, tmp_path / str(seed))] == []
