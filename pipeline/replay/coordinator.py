@@ -237,7 +237,9 @@ def _epoch_problem(last: Record, record: Record, version: int) -> tuple[str, str
     state, same_id = record.state, record.producer_id == last.producer_id
     delta = record.producer_epoch - last.producer_epoch
     if state == EMPTY:
-        is_legal = delta >= 0 if same_id else record.producer_epoch == 0
+        # Only a fence takes the last epoch; InitProducerId takes another producer id instead.
+        is_next = delta >= 0 and record.producer_epoch < MAX_EPOCH
+        is_legal = is_next if same_id else record.producer_epoch == 0
     elif state == ONGOING:
         is_legal = same_id and delta == 0
     elif state in PREPARE:
