@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
@@ -108,7 +109,8 @@ def _lag(runs: dict[str, Array]) -> Picture:
 def bucket_of(first_ms: float, last_ms: float) -> int:
     """Width of a bar: an hour, or what keeps a short or long history readable."""
     span = last_ms - first_ms
-    return next((one for one in BUCKETS_MS if span / one <= MAX_BUCKETS), BUCKETS_MS[-1])
+    longest = BUCKETS_MS[-1] * math.ceil(span / MAX_BUCKETS / BUCKETS_MS[-1])
+    return next((one for one in BUCKETS_MS if span / one <= MAX_BUCKETS), longest)
 
 
 def _outcomes(txn: dict[str, Array], limits: Report) -> Picture:

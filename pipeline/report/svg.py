@@ -151,7 +151,8 @@ class TimeScale:
     def ticks(self, count: int = 6) -> list[tuple[int, str]]:
         """Round times with their words; the day is written where it changes."""
         span = self.last - self.first
-        step = next((one for one in _STEPS_MS if span / one <= count), _STEPS_MS[-1])
+        longest = _STEPS_MS[-1] * math.ceil(span / count / _STEPS_MS[-1])
+        step = next((one for one in _STEPS_MS if span / one <= count), longest)
         found, day = [], ""
         for number in range(math.ceil(self.first / step), math.floor(self.last / step) + 1):
             try:

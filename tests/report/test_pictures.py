@@ -1,0 +1,205 @@
+"""Figures of the page from known tables: each number is counted by hand here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from pipeline.config import Config, Report
+from pipeline.report import charts, health
+from pipeline.report.charts import Alert
+from pipeline.report.examples import examples
+from pipeline.report.facts import Facts, thinned
+from pipeline.report.markdown import markdown
+from pipeline.report.pictures import Picture, bucket_of, pictures
+from pipeline.report.svg import TimeScale, value_ticks
+from pipeline.report.timeline import Timelines
+from pipeline.report.words import duration, instant, utc
+from tests import stored_output
+from tests.stored_output import RUN_ID, START_MS, Tables, finding, summary
+
+
+def _facts(root: Path, rows: Tables | None = None) -> Facts:
+    stored_output.write(root, rows or stored_output.tables(), summary())
+    return Facts(str(root), RUN_ID)
+
+
+def _by_title(facts: Facts, limits: Report | None = None) -> dict[str, Picture]:
+    return {one.title: one for one in pictures(facts, limits or Report())}
+
+
+def _transactions(count: int, **changed: object) -> Tables:
+    """The transaction of the small run, again and again a second later."""
+    rows = stored_output.tables()
+    plain = next(row for row in rows["coordinator"] if row["kind"] == "transaction")
+    for number in range(1, count):
+        times = {
+            name: plain[name] + 1000 * number
+            for name in ("ongoing_ms", "prepare_ms", "complete_ms", "start_ms")
+        }
+        rows["coordinator"].append(plain | times | {"first_step_offset": number * 3} | changed)
+    return rows
+
+
+def test_the_small_run(tmp_path: Path) -> None:
+    found = _by_title(_facts(tmp_path))
+    assert "1 commit. Most timeouts: 0/s" in found["Transaction outcomes"].words
+    latency = found["Commit latency (Prepare* to Complete*)"].words
+    assert "1 transactions: p50 1 s, p95 1 s, p99 1 s, longest 1 s; 0 above 5 s" in latency
+    assert (
+        "Most at once: 1 (alert at 10,000); 0 not ended" in found["Transactions open at once"].words
+    )
+    assert "1 ids, 1 transactions" in found["Busiest transactional ids"].words
+    assert "1 producers wrote to 2 partitions" in found["Who writes where"].words
+    assert "highest 0 records" in found["Coordinator backlog"].words
+
+
+def test_timeouts_and_latency_are_held_against_their_alerts(tmp_path: Path) -> None:
+    rows = _transactions(10, cause="timeout", outcome=0)
+    found = _by_title(_facts(tmp_path, rows), Report(commit_latency_ms=999, timed_out_per_s=0.5))
+    assert "9 timeout" in found["Transaction outcomes"].words
+    assert "Most timeouts: 1/s (alert at 0.5/s)" in found["Transaction outcomes"].words
+    assert "10 above" in found["Commit latency (Prepare* to Complete*)"].words
+    drawn = str(found["Transaction outcomes"].svg)
+    assert 'class="alert"' in drawn
+    assert "alert: 0.5 timeouts/s" in drawn
+
+
+def test_a_run_that_stays_open_is_lag(tmp_path: Path) -> None:
+    rows = stored_output.tables()
+    plain = next(row for row in rows["partition_history"] if row["kind"] == "partition_txn")
+    rows["partition_history"].append(
+        plain
+        | {
+            "producer_id": 8,
+            "is_open": True,
+            "marker_offset": None,
+            "marker_ms": None,
+            "first_offset": 1,
+        }
+    )
+    later = {
+        "producer_id": 9,
+        "first_offset": 50,
+        "marker_offset": 60,
+        "marker_ms": START_MS + 9000,
+    }
+    rows["partition_history"].append(plain | later)
+    found = _by_title(_facts(tmp_path, rows))["LSO lag by partition"]
+    assert "Highest: 60 in orders-0. 1 run(s) are open" in found.words
+
+
+def test_an_epoch_forecast(tmp_path: Path) -> None:
+    rows = _transactions(3)
+    for number, row in enumerate(
+        row for row in rows["coordinator"] if row["kind"] == "transaction"
+    ):
+        row["producer_epoch"] = number * 10
+    owner = next(row for row in rows["coordinator"] if row["kind"] == "owner")
+    owner["producer_epoch"] = 20
+    words = _by_title(_facts(tmp_path, rows))["Producer epochs used up"].words
+    # 10 epochs a second: (32,767 - 20) / 10 seconds are left.
+    assert f"in {duration(3274.7 * 1000)}" in words
+
+
+def test_nothing_to_draw_says_so(tmp_path: Path) -> None:
+    rows = stored_output.tables()
+    rows["coordinator"], rows["partition_history"], rows["replica"] = [], [], []
+    for one in _by_title(_facts(tmp_path, rows)).values():
+        assert one.svg is None
+        assert one.words.startswith("No ")
+
+
+def test_health_tells_good_from_unknown(tmp_path: Path) -> None:
+    answers = {
+        one.question.split()[0]: one for one in health.health(_facts(tmp_path), [], Config())
+    }
+    assert [one.state for one in answers.values()].count("unknown") == 1
+    states = [one.state for one in health.health(_facts(tmp_path), [], Config())]
+    assert states == ["good", "good", "good", "good", "good", "unknown", "good"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "number", "words"),
+    [
+        ({"transaction_version": 0}, 0, "1 with version 0"),
+        ({"txn_timeout_ms": 10**7}, 1, "Longest 2.78 h"),
+        ({"cause": "fence"}, 2, "was fenced 3 times"),
+    ],
+)
+def test_health_says_where_to_look(
+    tmp_path: Path, changed: dict[str, object], number: int, words: str
+) -> None:
+    facts = _facts(tmp_path, _transactions(4 if "cause" in changed else 2, **changed))
+    answer = health.health(facts, [], Config())[number]
+    assert answer.state == "look"
+    assert words in answer.words
+
+
+def test_a_timeline_holds_data_markers_and_coordinator_records(tmp_path: Path) -> None:
+    one = finding(first_offset=0)
+    events = Timelines(_facts(tmp_path), [one]).of(one)
+    assert [event.kind for event in events] == ["data", "state", "state", "commit", "state"]
+    assert [event.is_accused for event in events] == [True, False, False, False, False]
+    assert events[0].is_client_time
+    assert [event.time_ms for event in events] == sorted(event.time_ms for event in events)
+
+
+def test_a_finding_about_bytes_has_none(tmp_path: Path) -> None:
+    one = finding(producer_id=None, transactional_id=None, code="damaged_log")
+    assert Timelines(_facts(tmp_path), [one]).of(one) == []
+
+
+def test_examples_prefer_what_is_current() -> None:
+    found = [finding(first_offset=n, status="resolved" if n < 3 else "new") for n in range(5)]
+    chosen = examples(found, 2)
+    assert [one["first_offset"] for one in chosen.shown] == [3, 4]
+    assert chosen.left_out == {("hanging_transaction", "orphan_producer"): 3}
+
+
+def test_markdown_stays_below_a_megabyte() -> None:
+    found = [finding(first_offset=n, title="t" * 100_000) for n in range(50)]
+    text = markdown(summary(verdict="failed"), found, 1000)
+    assert len(text.encode()) < 1_000_000
+    assert "Cut here" in text
+
+
+def test_drawings_are_xml_with_a_name() -> None:
+    drawn = [
+        charts.lines("a", "ms", {"x": [(0.0, 1.0), (5.0, 2.0)]}, Alert(1e9, "far"), is_level=True),
+        charts.lines("a", "ms", {"x": [(0.0, 0.0)]}),
+        charts.stacked("a", "n", 1000, [0.0, 1000.0], {"x": [1, 2], "y": [0, 3]}),
+        charts.ranking("a", [("x" * 99, 3.0, "3")], Alert(2, "")),
+        charts.dots("a", ["r"], ["c"], {(0, 0): 4.0}),
+    ]
+    for one in drawn:
+        root = ElementTree.fromstring(str(one))
+        assert root.get("role") == "img"
+        assert root.get("aria-label") == "a"
+    assert "far above this chart" in str(drawn[0])
+    assert charts.lines("a", "ms", {}) is None
+
+
+@pytest.mark.parametrize("span", [0, 1, 999, 10**5, 10**9, 10**12, 2**62])
+def test_axes_have_ticks_and_never_too_many(span: int) -> None:
+    ticks = TimeScale(START_MS, START_MS + span, 0, 100).ticks()
+    assert len(ticks) <= 18
+    assert value_ticks(span)[-1] >= span
+    assert len(value_ticks(span)) <= 7
+    assert span / bucket_of(0, span) <= 60
+
+
+@pytest.mark.parametrize("extreme", [-1, 0, 2**63 - 1, -(2**63)])
+def test_times_that_no_calendar_has(extreme: int) -> None:
+    assert utc(extreme)
+    assert instant(extreme)
+    TimeScale(float(min(extreme, 0)), float(max(extreme, 1)), 0, 1).ticks()
+
+
+def test_thinning_keeps_the_peaks() -> None:
+    points = [(float(n), 1000.0 if n == 777 else 1.0) for n in range(5000)]
+    kept = thinned(points, 100)
+    assert len(kept) <= 100
+    assert (777.0, 1000.0) in kept
