@@ -89,12 +89,14 @@ def read(root: Path, config: Config) -> Read:
     planned = plan([str(root)])
     kinds: dict[str, list[tuple[Place, pa.RecordBatch]]] = defaultdict(list)
     for task in tasks_of(planned):
-        place = Place(task.segment_id, task.replica_id)
         for part in read_task(task):
+            ids = (part.column(name)[0].as_py() for name in Place._fields)
+            place = Place(*ids)
             kinds[part.column(0)[0].as_py()].append((place, part))
     segments, keep_from = overlaps(merged(_details(kinds["scan"])))
     unreadable = sorted(
-        _details(kinds["unreadable"]), key=lambda row: (row["file"], row["position"])
+        [row for row in _details(kinds["unreadable"]) if row["replica_id"]],
+        key=lambda row: (row["file"], row["position"]),
     )
     batches = _by_replica(kinds["batch"], ("segment_id", *_HEADER), keep_from)
     states = _by_replica(kinds["txn_state"], _STATE, {})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass, field
 
+from pipeline.spark.files import digest_of, opened
+
 UNKNOWN_CLUSTER = "unknown"
+LOG, TEXT, EXPORT = "log", "text", "export"
+"""What a replica was read from: the broker's own bytes, what a tool printed, or an export."""
 LAST_BYTES = 128
 """What of each file tells two versions of equal size apart."""
 Offsets = dict[tuple[str, int], int]
@@ -62,6 +65,7 @@ class Replica:
         suffix: '' for the current one; future, delete or stray are never replayed.
         leader_epochs: (leader epoch, start offset) of `leader-epoch-checkpoint`.
         name: Path below the input root.
+        source: log, text or export.
     """
 
     replica_id: int
@@ -75,6 +79,7 @@ class Replica:
     suffix: str
     leader_epochs: tuple[tuple[int, int], ...] = ()
     name: str = ""
+    source: str = LOG
 
 
 @dataclass(frozen=True)
@@ -148,11 +153,13 @@ class Plan:
 
 
 def _last_bytes(path: str) -> str:
-    """The end of a file in hex; empty when it cannot be read (the ingest says so)."""
+    """The end of a file in hex, or its checksum; empty when it cannot be read (the ingest says so)."""
+    digest = digest_of(path)
+    if digest is not None:
+        return digest
     try:
-        with open(path, "rb") as stream:
-            stream.seek(max(os.fstat(stream.fileno()).st_size - LAST_BYTES, 0))
-            return stream.read(LAST_BYTES).hex()
+        with opened(path) as file:
+            return file.read_at(max(file.size - LAST_BYTES, 0), LAST_BYTES).hex()
     except OSError:
         return ""
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pipeline.errors import UsageError
 from pipeline.spark import copies
 from pipeline.spark.inventory import (
+    LOG,
     UNKNOWN_CLUSTER,
     LogDir,
     Offsets,
@@ -36,7 +37,7 @@ from pipeline.spark.walk import (
     labelled,
     labels,
 )
-from pipeline.text import sanitise
+from pipeline.text import redact, sanitise
 from pipeline.wire import checkpoints
 from pipeline.wire.log_dir import MAX_INT32, parse_file
 
@@ -59,7 +60,8 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
 
     Args:
         inputs: Trees with log directories at any depth, partition directories, or single files;
-            local paths or `file:`.
+            local paths, `file:`, or addresses of remote storage; archives
+            and dump texts count as trees.
         cluster_id: Cluster of an input that does not tell.
 
     Raises:
@@ -84,7 +86,7 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
         replicas.append(replica)
         files += _files(walk, one, replica)
     return Plan(
-        tuple(inputs),
+        tuple(map(redact, inputs)),
         cluster,
         tuple(log_dirs[path] for path in sorted(log_dirs)),
         tuple(replicas),
@@ -172,6 +174,8 @@ def _replica(
     # Without a broker id the place below its root tells, so that a moved copy keeps its ids.
     broker = log_dir.broker_id if log_dir.broker_id is not None else [one.root, one.log_dir_name]
     where = [one.root, one.name] if one.suffix else []
+    if one.source != LOG:
+        where = [one.root, one.name, one.log_dir.rpartition("!")[2]]
     identity = (log_dir.copy, cluster, broker, one.topic, topic_id, one.partition, where)
     return Replica(
         stable_id(*identity),

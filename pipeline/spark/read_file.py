@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,11 +11,12 @@ from pipeline.replay import index_check
 from pipeline.replay.index_check import IndexEntries
 from pipeline.spark.entry import Place, Row, detail_batch, entry_batch, header_batch
 from pipeline.spark.extent import Extent
+from pipeline.spark.files import TEXT, kind_of, opened, read_bounded
 from pipeline.spark.read_records import commit_rows
 from pipeline.spark.read_sidecar import sidecar_rows
 from pipeline.spark.read_txn import txn_rows
 from pipeline.spark.tasks import Task
-from pipeline.spark.walk import read_bounded
+from pipeline.spark.text_rows import text_rows
 from pipeline.wire.arrays import Chunk
 from pipeline.wire.batch import Damage
 from pipeline.wire.errors import WireError
@@ -41,6 +41,9 @@ def read_task(task: Task, *, headers_only: bool = False) -> Iterator[pa.RecordBa
         Batches of one kind each: those of a log in file order, then one scan row, then its damage.
     """
     place = Place(task.segment_id, task.replica_id)
+    if kind_of(task.path) == TEXT:
+        yield from text_rows(task, place, headers_only=headers_only)
+        return
     if task.kind == "log":
         yield from _read_log(task, place, headers_only)
         return
@@ -57,16 +60,11 @@ def _read_log(task: Task, place: Place, headers_only: bool) -> Iterator[pa.Recor
         damages.append(_damage_row(task, damage, extent))
 
     try:
-        with open(task.path, "rb", buffering=0) as stream:
-            before = os.fstat(stream.fileno())
-            extent.size = before.st_size
-
-            def read_at(position: int, length: int) -> bytes:
-                return os.pread(stream.fileno(), length, position)
-
+        with opened(task.path) as file:
+            before, extent.size = file.version, file.size
             for piece in scan(
-                read_at,
-                before.st_size,
+                file.read_at,
+                extent.size,
                 start=task.start,
                 end=task.end,
                 first_offset=task.base_offset,
@@ -80,9 +78,8 @@ def _read_log(task: Task, place: Place, headers_only: bool) -> Iterator[pa.Recor
                 for damage in undecodable:
                     note(damage)
                 yield from rows
-            after = os.fstat(stream.fileno())
-        if (after.st_size, after.st_mtime_ns) != (task.size, before.st_mtime_ns):
-            note(Damage(task.start, 0, CHANGED, "changed during read", None))
+            if extent.size != task.size or file.version != before:
+                note(Damage(task.start, 0, CHANGED, "changed during read", None))
     except OSError as error:
         note(Damage(task.start, 0, "io", error.strerror or "cannot be read", None))
     yield detail_batch(place, "scan", [extent.row(task.name, task.base_offset)])

@@ -12,6 +12,7 @@ from pipeline.wire import group_offsets
 from pipeline.wire.arrays import Array, Chunk
 from pipeline.wire.batch import Damage
 from pipeline.wire.group_offsets import OffsetCommit, UnknownGroupRecord
+from pipeline.wire.keyed import Decoded
 
 Columns = dict[str, Any]
 Failures = Sequence[tuple[int, int | None, str, str]]
@@ -20,7 +21,13 @@ Failures = Sequence[tuple[int, int | None, str, str]]
 def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damage]]:
     """Rows of kind offset_commit and group_metadata from one chunk, and what could not be decoded."""
     found = group_offsets.decode_batches(chunk, data_batches(chunk).tolist())
-    damages = damages_of(chunk, found.failures)
+    return *decoded_rows(chunk, found), damages_of(chunk, found.failures)
+
+
+def decoded_rows(
+    chunk: Chunk, found: Decoded[group_offsets.Entry]
+) -> tuple[Columns, list[dict[str, Any]]]:
+    """Rows of kind offset_commit and group_metadata of records that are decoded."""
     is_commit = [isinstance(entry, OffsetCommit) for entry in found.entries]
     groups = [
         _group_row(chunk, found.batch_index[at], found.offset[at], found.entries[at])
@@ -29,7 +36,7 @@ def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damag
     ]
     chosen = [at for at, mine in enumerate(is_commit) if mine]
     if not chosen:
-        return {}, groups, damages
+        return {}, groups
     index = [found.batch_index[at] for at in chosen]
     fields = transposed([found.entries[at] for at in chosen], OffsetCommit._fields)
     is_value = [version is not None for version in fields["value_version"]]
@@ -46,7 +53,7 @@ def commit_rows(chunk: Chunk) -> tuple[Columns, list[dict[str, Any]], list[Damag
         "committed_leader_epoch": pa.array(fields["leader_epoch"], pa.int32()),
         "commit_timestamp_ms": known(fields["commit_timestamp_ms"]),
     }
-    return columns, groups, damages
+    return columns, groups
 
 
 def transposed(

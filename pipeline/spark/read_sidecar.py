@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
-from pipeline.spark.walk import read_bounded
+from pipeline.spark.files import read_bounded
 from pipeline.wire import producer_snapshot, txn_index
 from pipeline.wire.errors import WireError
 from pipeline.wire.limits import Limits
+from pipeline.wire.producer_snapshot import SnapshotEntry
+from pipeline.wire.txn_index import AbortedTxn
 
 Rows = list[dict[str, Any]]
 
@@ -31,7 +34,7 @@ def sidecar_rows(task: SidecarFile, limits: Limits) -> list[tuple[str, Rows]]:
         data = read_bounded(task.path, limits)
         if task.kind == "snapshot":
             return [("sidecar", _snapshot(task, data, limits))]
-        return [("sidecar", _aborted(task, data, limits))]
+        return [("sidecar", aborted_rows(task, txn_index.read(data, limits)[0]))]
     except WireError as error:
         return [("unreadable", [_unreadable(task, error.reason, str(error))])]
     except OSError as error:
@@ -55,6 +58,11 @@ def _snapshot(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
     snapshot = producer_snapshot.read(data, limits)
     if not snapshot.crc_ok:
         raise WireError("checksum of the snapshot differs from its bytes", "crc")
+    return snapshot_rows(task, snapshot.entries)
+
+
+def snapshot_rows(task: SidecarFile, entries: Iterable[SnapshotEntry]) -> Rows:
+    """Rows of the producers of a `.snapshot`."""
     return [
         {
             "file": task.name,
@@ -71,12 +79,12 @@ def _snapshot(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
                 one.current_txn_first_offset if one.current_txn_first_offset >= 0 else None
             ),
         }
-        for one in snapshot.entries
+        for one in entries
     ]
 
 
-def _aborted(task: SidecarFile, data: bytes, limits: Limits) -> Rows:
-    entries, _ = txn_index.read(data, limits)
+def aborted_rows(task: SidecarFile, entries: Iterable[AbortedTxn]) -> Rows:
+    """Rows of the transactions of a `.txnindex`."""
     return [
         {
             "file": task.name,

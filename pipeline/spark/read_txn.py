@@ -18,6 +18,7 @@ from pipeline.wire import txn_state, txn_vector
 from pipeline.wire.arrays import Array, Chunk
 from pipeline.wire.batch import Damage
 from pipeline.wire.cursor import text
+from pipeline.wire.keyed import Decoded
 from pipeline.wire.txn_vector import TxnColumns
 
 PARTITION_SEPARATOR, LIST_SEPARATOR = "\x00", "\x01"
@@ -98,8 +99,11 @@ def _listed(partitions: txn_state.Partitions) -> str:
 def _unusual_rows(chunk: Chunk, batches: list[int]) -> tuple[list[Columns], list[Damage]]:
     found = txn_state.decode_batches(chunk, batches)
     damages = damages_of(chunk, found.failures)
-    if not found.entries:
-        return [], damages
+    return [decoded_rows(chunk, found)] if found.entries else [], damages
+
+
+def decoded_rows(chunk: Chunk, found: Decoded[txn_state.TxnEntry]) -> Columns:
+    """Columns of records that are decoded, one at least."""
     fields = transposed(found.entries, txn_state.TxnEntry._fields)
     is_value = [version is not None for version in fields["value_version"]]
     columns = place_columns(chunk, found.batch_index, found.offset)
@@ -118,4 +122,4 @@ def _unusual_rows(chunk: Chunk, batches: list[int]) -> tuple[list[Columns], list
         "client_transaction_version": pa.array(fields["client_transaction_version"], pa.int32()),
         "next_producer_epoch": pa.array(fields["next_producer_epoch"], pa.int32()),
     }
-    return [columns], damages
+    return columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from pipeline.spark.walk import read_bounded
+from pipeline.spark.files import is_forward_only, opened, read_bounded
 from pipeline.wire.errors import WireError
 from pipeline.wire.header import MAGIC_AT, MIN_LENGTH
 from pipeline.wire.limits import DEFAULT_LIMITS
@@ -31,20 +31,19 @@ def split_points(
         base_offset: Offset in its name.
         part_bytes: Wanted size of a part.
     """
-    if size < 2 * part_bytes:
+    if size < 2 * part_bytes or is_forward_only(path):
         return [(0, None)]
     cuts = [0]
     try:
         entries = read_offset_index(read_bounded(index_path), base_offset)
-        with open(path, "rb") as stream:
+        with opened(path) as file:
             for entry in entries:
                 if (
                     entry.position - cuts[-1] < part_bytes
                     or size - entry.position < part_bytes // 2
                 ):
                     continue
-                stream.seek(entry.position)
-                if _confirms(stream.read(_HEAD), entry.offset):
+                if _confirms(file.read_at(entry.position, _HEAD), entry.offset):
                     cuts.append(entry.position)
     except (OSError, WireError):
         # Without its index a file is read in one piece; whoever reads it reports what is wrong.

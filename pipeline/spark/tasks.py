@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from pipeline.spark.files import is_forward_only, stream_of
 from pipeline.spark.inventory import Plan, SourceFile
 from pipeline.spark.split import PART_BYTES, split_points
 
@@ -90,7 +91,7 @@ def tasks_of(
                     one.size,
                     start,
                     end,
-                    listed if one.kind == "log" else (),
+                    listed if one.kind == "log" and not is_forward_only(one.path) else (),
                 )
             )
     return tasks
@@ -105,11 +106,18 @@ def _parts(
 
 
 def bins(tasks: Sequence[Task], count: int) -> list[list[Task]]:
-    """Balances tasks by work over at most `count` bins, the largest first."""
-    heap = [(0, number) for number in range(min(count, len(tasks)))]
+    """Balances tasks by work over at most `count` bins, the largest first.
+
+    Files of one compressed archive stay together in their order: it is read once, forwards.
+    """
+    units: dict[object, list[Task]] = {}
+    for number, task in enumerate(tasks):
+        units.setdefault(stream_of(task.path) or number, []).append(task)
+    shares = [sorted(unit, key=lambda one: one.path) for unit in units.values()]
+    heap = [(0, number) for number in range(min(count, len(shares)))]
     filled: list[list[Task]] = [[] for _ in heap]
-    for task in sorted(tasks, key=lambda one: -one.cost):
+    for share in sorted(shares, key=lambda unit: -sum(one.cost for one in unit)):
         load, number = heapq.heappop(heap)
-        filled[number].append(task)
-        heapq.heappush(heap, (load + task.cost, number))
+        filled[number] += share
+        heapq.heappush(heap, (load + sum(one.cost for one in share), number))
     return filled

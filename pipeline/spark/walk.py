@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipeline.spark.inventory import Skipped
+from pipeline.spark import archives, remote, text_input
+from pipeline.spark.files import kind_of, read_bounded
+from pipeline.spark.inventory import LOG, TEXT, Skipped
 from pipeline.text import sanitise
 from pipeline.wire.errors import WireError
-from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 from pipeline.wire.log_dir import parse_file, parse_name
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -33,11 +35,12 @@ Decoded = TypeVar("Decoded")
 
 @dataclass(frozen=True)
 class File:
-    """A regular file, listed but not opened."""
+    """A regular file, listed but not opened; `data` where it was read in passing."""
 
     path: str
     name: str
     size: int
+    data: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Partition:
     partition: int
     suffix: str
     files: dict[str, File]
+    source: str = LOG
     label: str = ""
 
 
@@ -122,7 +126,8 @@ class Walk:
         with os.scandir(self._base) as entries:
             chosen = [entry for entry in entries if entry.name == os.path.basename(path)]
         if _identity(self._base) not in self._entered:
-            self._add(self._base, [entry for entry in chosen if self._kind(entry) == "file"])
+            files = [entry for entry in chosen if self._kind(entry) == "file"]
+            self._add(self._base, self._listed(files))
 
     def _directory(self, path: str, depth: int) -> None:
         try:
@@ -136,13 +141,7 @@ class Walk:
             return
         self._entered.add(identity)
         kinds = [(entry, self._kind(entry)) for entry in entries]
-        files = [entry for entry, kind in kinds if kind == "file"]
-        self._add(path, files)
-        if any(entry.name in _FOLDER_FILES for entry in files):
-            listed = {
-                entry.name: self._file(entry) for entry in files if entry.name in _FOLDER_FILES
-            }
-            self.folders[path] = (self._name(path), listed)
+        self._add(path, self._listed([entry for entry, kind in kinds if kind == "file"]))
         for entry, kind in kinds:
             if kind == "dir" and depth == MAX_DEPTH:
                 self._unread(entry.path, "too_deep", f"more than {MAX_DEPTH} folders deep")
@@ -163,34 +162,121 @@ class Walk:
         self.skipped.append(Skipped(self._name(entry.path), "foreign", "not a regular file"))
         return None
 
-    def _add(self, path: str, entries: list[os.DirEntry[str]]) -> None:
+    def remote(self, given: str, number: int) -> None:
+        """Takes what a listing of remote storage holds, as if it were a tree of this machine."""
+        self._root = number
+        self._base = ""
+        base = given.partition("?")[0].rstrip("/").rpartition("/")[2] or "remote"
+        folders: dict[str, dict[str, File]] = {}
+        for one in remote.listing(given):
+            name = sanitise(posixpath.join(one.folder, one.name))
+            folders.setdefault(one.folder, {})[one.name] = File(one.path, name, one.size)
+        for folder, files in folders.items():
+            path = f"{given.partition('://')[0]}!{number}/{base}/{folder}".rstrip("/")
+            self._add(path, files, sanitise(folder or base))
+
+    def _add(self, path: str, files: dict[str, File], name: str | None = None) -> None:
         """Takes the files of a directory; it is a partition when one of them is of a segment."""
         wanted: dict[str, File] = {}
-        for entry in entries:
-            if parse_file(entry.name) is not None or entry.name in _PARTITION_FILES:
-                wanted[entry.name] = self._file(entry)
-            elif entry.name not in _FOLDER_FILES:
-                file = self._file(entry)
-                self.skipped.append(Skipped(file.name, "foreign", "not a file of a log", file.size))
-        if not any(parse_file(name) for name in wanted):
-            return
+        for base_name, file in files.items():
+            if parse_file(base_name) is not None or base_name in _PARTITION_FILES:
+                wanted[base_name] = file
+            elif base_name not in _FOLDER_FILES:
+                self._other(path, base_name, file)
+        listed = {one: file for one, file in files.items() if one in _FOLDER_FILES}
+        if listed:
+            known_name, known_files = self.folders.get(path, (name or self._name(path), {}))
+            self.folders[path] = (known_name, known_files | listed)
+        if any(parse_file(one) for one in wanted):
+            self._partition(path, wanted, name)
+
+    def _partition(
+        self, path: str, files: dict[str, File], name: str | None = None, source: str = LOG
+    ) -> None:
         parsed = parse_name(os.path.basename(path))
         log_dir = path if parsed is None else os.path.dirname(path)
+        log_dir_name = self._name(log_dir)
+        if name is not None:
+            log_dir_name = name if parsed is None else os.path.dirname(name) or "."
         topic = parsed.topic if parsed else sanitise(os.path.basename(path)) or "unknown"
         partition, suffix = (parsed.partition, parsed.suffix) if parsed else (0, "")
         known = self._partitions.get(path)
         self._partitions[path] = Partition(
             path,
-            self._place(path),
+            self._name(path) if name is None else name,
             self._root,
             log_dir,
-            self._place(log_dir),
+            log_dir_name,
             topic,
             partition,
             suffix,
-            wanted if known is None else known.files | wanted,
-            self._label,
+            files if known is None else known.files | files,
+            source,
         )
+
+    def _other(self, path: str, base_name: str, file: File) -> None:
+        """A file that is none of a log by its name: an archive, a dump, or foreign."""
+        if archives.is_archive(base_name):
+            if kind_of(file.path) is None:
+                self._archive(path, base_name, file)
+            else:
+                self._skip(file, "an archive inside an archive or in remote storage")
+        elif kind_of(file.path) is None and self._text(path, base_name, file):
+            return
+        else:
+            self._skip(file, "not a file of a log")
+
+    def _skip(self, file: File, why: str) -> None:
+        self.skipped.append(Skipped(file.name, "foreign", why, file.size))
+
+    def _archive(self, path: str, base_name: str, file: File) -> None:
+        """Members by folder, as if the archive were one."""
+        folders: dict[str, dict[str, File]] = {}
+        try:
+            for one in archives.members(file.path):
+                name = f"{file.name}/{sanitise(one.name)}"
+                if one.why is not None:
+                    self._skip(File("", name, one.size), one.why)
+                    continue
+                folder, base = posixpath.split(one.name)
+                folders.setdefault(folder, {})[base] = File(one.path, name, one.size, one.data)
+        except WireError as error:
+            self.unread.append(Skipped(file.name, error.reason, str(error), file.size))
+        except OSError as error:
+            self.unread.append(Skipped(file.name, "io", error.strerror or "cannot be read"))
+        stem = base_name
+        for suffix in archives.SUFFIXES:
+            stem = stem.removesuffix(suffix)
+        for folder, files in folders.items():
+            # Files at the top of an archive are in a folder that has its name.
+            inside = folder or stem
+            name = f"{file.name}/{sanitise(folder)}" if folder else file.name
+            self._add(f"{path}/{base_name}!/{inside}", files, name)
+
+    def _text(self, path: str, base_name: str, file: File) -> bool:
+        """Takes a text with dumps in it; False when it is none."""
+        try:
+            sections = text_input.sections(file.path, file.size)
+        except WireError as error:
+            self.unread.append(Skipped(file.name, error.reason, str(error), file.size))
+            return True
+        except OSError as error:
+            self.unread.append(Skipped(file.name, "io", error.strerror or "cannot be read"))
+            return True
+        if sections is None:
+            return False
+        for one in sections.dumps:
+            place = f"{path}/{base_name}!{one.number}"
+            name = f"{file.name}: {one.partition}/{one.base_name}"
+            dumped = File(one.path, name, one.size)
+            self._partition(f"{place}/{one.partition}", {one.base_name: dumped}, file.name, TEXT)
+        self.unread += [
+            Skipped(file.name, reason, detail, file.size) for reason, detail in sections.doubts
+        ]
+        return True
+
+    def _listed(self, entries: list[os.DirEntry[str]]) -> dict[str, File]:
+        return {entry.name: self._file(entry) for entry in entries}
 
     def _file(self, entry: os.DirEntry[str]) -> File:
         return File(entry.path, self._name(entry.path), entry.stat().st_size)
@@ -207,28 +293,13 @@ class Walk:
     def read(self, file: File, decode: Callable[[bytes], Decoded]) -> Decoded | None:
         """Decodes a small file; None, and a note, when that fails; None when it is still empty."""
         try:
-            data = read_bounded(file.path)
+            data = read_bounded(file.path) if file.data is None else file.data
             return decode(data) if data else None
         except WireError as error:
             self.unread.append(Skipped(file.name, error.reason, str(error)))
         except OSError as error:
             self.unread.append(Skipped(file.name, "io", error.strerror or "cannot be read"))
         return None
-
-
-def read_bounded(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:
-    """All bytes of a small file.
-
-    Raises:
-        WireError: `too_large`, before memory is taken for it.
-        OSError: it cannot be read.
-    """
-    limit = limits.max_sidecar_bytes
-    with open(path, "rb") as stream:
-        data = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
-    if len(data) > limit:
-        raise WireError(f"more than {limit} bytes", "too_large")
-    return data
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -294,6 +294,7 @@ class SectionReader:
         for batch in quoted:
             self._note(self._place, EDITED, f"a batch at {batch.base_offset} that a payload quotes")
         sized = _with_sizes(batches)
+        entries = _with_versions(entries)
         if self.kind is not None or self.not_read or self.path is not None:
             yield Section(
                 self.path, self.kind, self.topic, self.position, end, self.line, sized, entries,
@@ -396,6 +397,34 @@ def _without_quoted(
     quoted = [batch for index, batch in enumerate(batches) if index not in place]
     moved = [(place[index], offset, entry) for index, offset, entry in entries if index in place]
     return [batches[index] for index in kept], moved, quoted
+
+
+def _with_versions(entries: list[tuple[int, int, Entry]]) -> list[tuple[int, int, Entry]]:
+    """The transaction version, which decoders before 4.1 do not print.
+
+    Under version 2 (KIP-890) each commit has an epoch of its own, and under none before: an id that
+    once prepares a commit with the epoch behind that of its transaction has version 2.
+    """
+    ongoing: dict[str, tuple[int, int]] = {}
+    second: set[str] = set()
+    for _, _, one in entries:
+        if not isinstance(one, TxnEntry) or one.value_version != 0:
+            continue
+        name, state = one.transactional_id, keyed.STATES[one.state]
+        if state == "Ongoing":
+            ongoing[name] = (one.producer_id, one.producer_epoch)
+        elif state == "PrepareCommit" and (
+            ongoing.get(name) == (one.producer_id, one.producer_epoch - 1)
+        ):
+            second.add(name)
+    if not second:
+        return entries
+    return [
+        (index, offset, one._replace(value_version=1, client_transaction_version=2))
+        if isinstance(one, TxnEntry) and one.value_version == 0 and one.transactional_id in second
+        else (index, offset, one)
+        for index, offset, one in entries
+    ]
 
 
 def _with_sizes(batches: list[Batch]) -> list[Batch]:
