@@ -11,6 +11,7 @@ from pipeline.detect import DETECTORS
 from pipeline.spark import coverage as covered
 from pipeline.spark.detect_inputs import damage_rows, is_fixed_version
 from pipeline.spark.silver import Run
+from pipeline.spark.trust import TEXT_REASONS
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 
@@ -73,7 +74,9 @@ def doubts(run: Run) -> list[str]:
         damages[row[1], row[2], label] += 1
     for (topic, partition, label), count in sorted(damages.items()):
         reasons.append(f"{topic}-{partition}: {count} damaged place(s) ({label})")
-    reasons += [f"{one.name} could not be read: {one.detail}" for one in run.plan.unread]
+    for path in run.plan.unread:
+        verb = "holds" if path.reason in TEXT_REASONS else "could not be read:"
+        reasons.append(f"{path.name} {verb} {path.detail}")
     return reasons
 
 
@@ -124,6 +127,7 @@ def coverage(run: Run) -> dict[str, Any]:
         "copies": len({one.copy for one in run.facts}),
         "partitions": len({(one.copy, one.topic, one.partition) for one in run.facts}),
         "replicas": len(run.facts),
+        "sources": dict(sorted(Counter(one.source for one in run.plan.replicas).items())),
         "segments": len(segments),
         "bytes": sum(one["size_bytes"] for one in segments),
         "readable_bytes": sum(one["readable_bytes"] for one in segments),

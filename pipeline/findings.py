@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from pipeline.config import Selection
 from pipeline.detect import DETECTORS
-from pipeline.spark import detect_inputs, tables
+from pipeline.spark import detect_inputs, tables, trust
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from pipeline.text import sanitise
@@ -79,9 +79,11 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
     raw: DataFrame = reduce(DataFrame.unionByName, parts)
     rows = raw.toArrow().to_pylist()
     places = _places(run, rows)
+    ceilings = trust.ceilings(run.plan)
     merged: dict[str, Finding] = {}
     for row in rows:
         finding = _finish(row, places)
+        finding["certainty"] = trust.capped(finding["certainty"], ceilings.get(row["copy"]))
         known = merged.get(finding["finding_id"])
         merged[finding["finding_id"]] = finding if known is None else _merge(known, finding)
     return order(list(merged.values()))

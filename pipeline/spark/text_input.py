@@ -28,7 +28,7 @@ MAX_TEXT_BYTES = 256 * MIB
 _FILE = f"{0:020d}.log"
 _SHOWN_LINES = 8
 _WORDS = {
-    ELIDED: "cut out of it",
+    ELIDED: "in place of others that were cut out",
     EDITED: "as no broker writes them",
     "bad_record": "not whole, or against their neighbours",
 }
