@@ -79,52 +79,63 @@ def bronze_counts(
 ) -> pd.DataFrame:
     """Rows of bronze against what the ingest counted, segment by segment.
 
-    Batches of the coordinator's topic are not kept, only their records; where some of those could not be read,
-    `bronze.unreadable` says so and they are not compared.
+    Of the internal topics not all batches are kept, but all records of `__transaction_state`; where some of
+    those could not be read, `bronze.unreadable` says so and they are not compared.
     """
-    coordinator = {one["replica_id"] for one in replicas if one["topic"] == TXN_TOPIC}
+    topics = {one["replica_id"]: one["topic"] for one in replicas}
     damaged = {one["segment_id"] for one in damage}
     states = counts.records[bronze.TXN_STATE.name]
     rows = []
     for one in segments:
-        key = one["segment_id"]
-        if one["replica_id"] not in coordinator:
-            held = counts.segments.get(key, NOTHING)
+        key, topic = one["segment_id"], topics.get(one["replica_id"])
+        held = counts.segments.get(key, NOTHING)
+        if topic not in (TXN_TOPIC, OFFSETS_TOPIC):
             rows.append(_pair(f"{one['file']}: batches", held.rows, one["batch_count"]))
             rows.append(_pair(f"{one['file']}: records", held.records, one["record_count"]))
-            rows.append(_pair(f"{one['file']}: markers", held.markers, one["marker_count"]))
-        elif key not in damaged:
+        if topic == TXN_TOPIC and key not in damaged:
             rows.append(_pair(f"{one['file']}: records", states.get(key, 0), one["record_count"]))
+        elif topic != TXN_TOPIC:
+            rows.append(_pair(f"{one['file']}: markers", held.markers, one["marker_count"]))
     known = {one["segment_id"] for one in segments}
     strays = sum(held.rows for key, held in counts.segments.items() if key not in known)
     rows.append(_pair("batches of no segment", strays, 0))
     return pd.DataFrame(rows)
 
 
-def bytes_of(segments: list[Row], unreadable: list[Row]) -> pd.DataFrame:
-    """Every byte of every segment: in a whole batch, or skipped with a reason."""
-    damaged: dict[int, int] = defaultdict(int)
-    for one in unreadable:
-        damaged[one["segment_id"]] += one["size_bytes"]
-    return pd.DataFrame(
-        [
-            {
-                "what": one["file"],
-                "found": one["readable_bytes"] + damaged[one["segment_id"]],
-                "expected": one["size_bytes"],
-            }
-            for one in segments
-        ]
-        or [{"what": "no segment", "found": 0, "expected": 0}]
-    )
+def bytes_of(segments: list[Row], replicas: list[Row], damage: list[Row]) -> pd.DataFrame:
+    """Every byte of every log file: in a whole batch, or skipped with a reason.
+
+    A reason without a size (the file could not be read to its end, or changed meanwhile) is about all the
+    rest. A whole batch of an internal topic whose records make no sense is in both.
+    """
+    topics = {one["replica_id"]: one["topic"] for one in replicas}
+    skipped: dict[int, int] = defaultdict(int)
+    open_ended = set()
+    for one in damage:
+        skipped[one["segment_id"]] += one["size_bytes"]
+        if not one["size_bytes"]:
+            open_ended.add(one["segment_id"])
+    rows = [_pair("no segment", 0, 0)]
+    for one in segments:
+        key, size = one["segment_id"], one["size_bytes"]
+        found = one["readable_bytes"] + skipped[key]
+        is_twice = topics.get(one["replica_id"]) in (TXN_TOPIC, OFFSETS_TOPIC) and found > size
+        if one["file"].endswith(".log"):
+            is_told = is_twice or key in open_ended
+            rows.append(_pair(one["file"], size if is_told else found, size))
+    return pd.DataFrame(rows)
 
 
-def offsets_of(counts: Profile, segments: list[Row]) -> pd.DataFrame:
-    """Offsets inside each segment that no batch spans and that the ingest does not report as a hole."""
+def offsets_of(counts: Profile, segments: list[Row], replicas: list[Row]) -> pd.DataFrame:
+    """Offsets inside each segment that no batch spans and that the ingest does not report as a hole.
+
+    Of the internal topics not all batches are kept; their offsets were followed while they were read.
+    """
+    topics = {one["replica_id"]: one["topic"] for one in replicas}
     rows = [{"what": "no segment", "untold": 0}]
     for one in segments:
         held = counts.segments.get(one["segment_id"])
-        if held is None:
+        if held is None or topics.get(one["replica_id"]) in (TXN_TOPIC, OFFSETS_TOPIC):
             continue
         missing = held.last - held.first + 1 - held.covered
         is_told = one["hole_end_offset"] is not None and missing > 0

@@ -95,6 +95,9 @@ def _of_bronze() -> tuple[Expected, ...]:
     def segments(judged: Judged) -> list[frames.Row]:
         return frames.stored_rows(bronze.SEGMENT, judged)
 
+    def replicas(judged: Judged) -> list[frames.Row]:
+        return frames.stored_rows(silver.REPLICA, judged)
+
     return (
         Expected(
             "bronze.row_counts",
@@ -102,7 +105,7 @@ def _of_bronze() -> tuple[Expected, ...]:
             lambda counts, judged: frames.bronze_counts(
                 counts,
                 segments(judged),
-                frames.stored_rows(silver.REPLICA, judged),
+                replicas(judged),
                 frames.unreadable(judged),
             ),
             _equal("found", "expected"),
@@ -111,14 +114,16 @@ def _of_bronze() -> tuple[Expected, ...]:
         Expected(
             "bronze.bytes_accounted",
             "every byte of a segment is in a whole batch or skipped with a reason",
-            lambda counts, judged: frames.bytes_of(segments(judged), frames.unreadable(judged)),
+            lambda counts, judged: frames.bytes_of(
+                segments(judged), replicas(judged), frames.unreadable(judged)
+            ),
             _equal("found", "expected"),
             "found",
         ),
         Expected(
             "bronze.offsets_contiguous",
             "offsets of a segment follow each other, but for the holes that are reported",
-            lambda counts, judged: frames.offsets_of(counts, segments(judged)),
+            lambda counts, judged: frames.offsets_of(counts, segments(judged), replicas(judged)),
             _within("untold", 0),
             "untold",
         ),

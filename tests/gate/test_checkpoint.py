@@ -155,6 +155,38 @@ def test_damage_with_a_reason_accounts_for_its_bytes(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("segment", "readable", "skipped", "outcome"),
+    [
+        (0, 200, 0, "passed"),  # a reason without a size is about all the rest
+        (0, 200, 10, "failed"),
+        (0, 250, 50, "failed"),  # more than there is
+        (
+            2,
+            250,
+            50,
+            "passed",
+        ),  # a batch of the coordinator that is whole, and whose record makes no sense
+        (2, 200, 10, "failed"),
+    ],
+)
+def test_what_damage_accounts_for(
+    tmp_path: Path, segment: int, readable: int, skipped: int, outcome: str
+) -> None:
+    rows = stored_output.tables()
+    one = rows["segment"][segment]
+    one.update(size_bytes=250, readable_bytes=readable)
+    damage = {
+        "kind": "unreadable",
+        "detail": f'{{"size_bytes": {skipped}}}',
+        "segment_id": one["segment_id"],
+    }
+    rows["entry"].append(_batches(rows)[0] | damage)
+    output = stored_output.write(tmp_path, rows, stored_output.summary())
+    found = _outcomes(output, only="bronze.bytes_accounted")["bronze.bytes_accounted"]
+    assert found.outcome == outcome
+
+
 def test_what_could_not_be_judged_is_unknown_not_failed(tmp_path: Path) -> None:
     output = stored_output.write(tmp_path, stored_output.tables(), stored_output.summary())
     found = _outcomes(output, doubts=["orders-7 is not in the copy"])
