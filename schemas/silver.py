@@ -250,7 +250,7 @@ PARTITION_TXN = Table(
         Column(
             "judgement",
             "string",
-            "Class of an open or unowned run (`pipeline.replay.ownership`).",
+            "Class of an open or unowned run (`pipeline.replay.open_runs`).",
             True,
         ),
         Column(

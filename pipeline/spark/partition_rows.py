@@ -19,13 +19,13 @@ from pipeline.replay.coverage import (
     PartitionCoverage,
     Tolerances,
 )
+from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import (
     Judgement,
     OwnerState,
     Promise,
     Run,
     is_late_marker,
-    judge_run,
     judge_unaligned,
     promise_status,
 )

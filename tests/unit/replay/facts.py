@@ -11,7 +11,8 @@ from pipeline.replay.coverage import (
     PartitionCoverage,
     Tolerances,
 )
-from pipeline.replay.ownership import OwnerState, Promise, Run, judge_run
+from pipeline.replay.open_runs import judge_run
+from pipeline.replay.ownership import OwnerState, Promise, Run
 from tests.unit.replay.histories import COMPLETE_COMMIT, ONGOING, PREPARE_COMMIT
 
 NOW = 1_795_000_000_000
