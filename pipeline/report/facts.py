@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,44 @@ MAX_ROWS = 200_000
 NO_TIME = -1
 
 
+class Columns:
+    """Columns of equal length: numbers as int64 with -1 for null, texts as codes of their distinct values.
+
+    Args:
+        rows: What they come from.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._numbers: dict[str, Array] = {}
+        self.words: dict[str, list[str]] = {}
+        for name in rows.column_names:
+            column = rows[name].combine_chunks()
+            if pa.types.is_string(column.type):
+                encoded = column.dictionary_encode()
+                self.words[name] = encoded.dictionary.to_pylist()
+                column = encoded.indices
+            self._numbers[name] = pc.fill_null(column.cast(pa.int64()), NO_TIME).to_numpy()
+
+    def __getitem__(self, name: str) -> Array:
+        """The column as numbers."""
+        return self._numbers[name]
+
+    def is_any(self, name: str, *words: str) -> Array:
+        """Which rows hold one of these texts."""
+        codes = [code for code, word in enumerate(self.words[name]) if word in words]
+        return np.isin(self[name], codes)
+
+    def counts(self, name: str, where: Array | None = None) -> Counter[str]:
+        """Text -> how many rows hold it."""
+        codes = self[name] if where is None else self[name][where]
+        counted = np.bincount(codes[codes >= 0], minlength=len(self.words[name]))
+        return Counter(
+            {word: int(n) for word, n in zip(self.words[name], counted, strict=True) if n}
+        )
+
+
 class Facts:
-    """A run's tables, each read when it is asked for.
+    """A run's tables, each read once, when it is asked for.
 
     Args:
         output: Output root.
@@ -33,32 +70,31 @@ class Facts:
         self._output, self._run_id = output, run_id
         self.replicas = self._rows(silver.REPLICA).to_pylist()
 
-    def transactions(self) -> dict[str, Array]:
-        """Transactions of the coordinators, as arrays; -1 stands for no value."""
+    @cached_property
+    def transactions(self) -> Columns:
+        """Transactions of the coordinators."""
         columns = [
             "transactional_id",
             "cause",
-            "outcome",
-            "state",
             "transaction_version",
             "txn_timeout_ms",
             "start_ms",
             "ongoing_ms",
             "prepare_ms",
             "complete_ms",
-            "partition_count",
             "producer_epoch",
             "producer_id",
         ]
-        return _arrays(self._rows(silver.TRANSACTION, columns))
+        return Columns(self._rows(silver.TRANSACTION, columns))
 
     def owners(self) -> list[Row]:
         """Who holds which producer id now."""
         names = ("transactional_id", "producer_id", "producer_epoch", "is_current", "append_ms")
         return list(self._rows(silver.OWNER, names).to_pylist())
 
-    def runs(self) -> dict[str, Array]:
-        """Runs of producers in partitions, as arrays; -1 stands for no value."""
+    @cached_property
+    def runs(self) -> Columns:
+        """Runs of producers in partitions."""
         columns = [
             "topic",
             "partition",
@@ -72,7 +108,7 @@ class Facts:
             "marker_type",
             "marker_ms",
         ]
-        return _arrays(self._rows(silver.PARTITION_TXN, columns))
+        return Columns(self._rows(silver.PARTITION_TXN, columns))
 
     def records_by_kind(self) -> Counter[str]:
         """Records of user topics: without a producer id, idempotent, transactional."""
@@ -85,7 +121,7 @@ class Facts:
         found: Counter[str] = Counter()
         wanted = {"replica_id": users}
         for piece in stored.pieces(bronze.BATCH, self._output, self._run_id, names, wanted):
-            held = _arrays(piece)
+            held = Columns(piece)
             is_data = held["is_control"] != 1
             for name, mask in (
                 ("plain", held["producer_id"] < 0),
@@ -176,23 +212,15 @@ class Facts:
         return found
 
 
-def _arrays(rows: pa.Table) -> dict[str, Array]:
-    """Columns as numpy arrays: numbers and booleans as int64 with -1 for null, texts as objects."""
-    found: dict[str, Array] = {}
-    for name in rows.column_names:
-        column = rows[name]
-        if pa.types.is_string(column.type):
-            found[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
-        else:
-            found[name] = pc.fill_null(column.cast(pa.int64()), NO_TIME).to_numpy()
-    return found
-
-
-def thinned(points: Iterable[tuple[float, float]], limit: int = 240) -> list[tuple[float, float]]:
+def thinned(times: Array, values: Array, limit: int = 240) -> list[tuple[float, float]]:
     """At most about `limit` points in time order, the highest of each stretch kept."""
-    ordered = sorted(points)
-    if len(ordered) <= limit:
-        return ordered
-    width = -(-len(ordered) // limit)
-    stretches = [ordered[at : at + width] for at in range(0, len(ordered), width)]
-    return [max(one, key=lambda point: point[1]) for one in stretches]
+    order = np.argsort(times, kind="stable")
+    times, values = times[order], values[order]
+    if len(times) > limit:
+        starts = np.arange(0, len(times), -(-len(times) // limit))
+        peaks = np.maximum.reduceat(values, starts)
+        stretch = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(times))))
+        _, first = np.unique(np.where(values == peaks[stretch], stretch, -1), return_index=True)
+        chosen = np.sort(first[values[first] == peaks[stretch[first]]])
+        times, values = times[chosen], values[chosen]
+    return list(zip(times.astype(float).tolist(), values.astype(float).tolist(), strict=True))

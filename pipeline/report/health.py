@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.config import Config
 from pipeline.report.examples import CURRENT, Finding
-from pipeline.report.facts import Array, Facts, Row
+from pipeline.report.facts import Columns, Facts, Row
 from pipeline.report.words import duration
 from schemas.codes import OFFSETS_TOPIC, TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
 
@@ -45,7 +45,7 @@ CANNOT_SEE = (
 
 def health(facts: Facts, findings: list[Finding], config: Config) -> list[Answer]:
     """The checklist of a run."""
-    txn = facts.transactions()
+    txn = facts.transactions
     kinds = facts.records_by_kind()
     current = [one for one in findings if one["status"] in CURRENT]
     return [
@@ -53,15 +53,16 @@ def health(facts: Facts, findings: list[Finding], config: Config) -> list[Answer
         _timeouts(txn, config),
         _fences(txn, current),
         _reuse(txn),
-        _exposure(facts.runs()),
+        _exposure(facts.runs),
         _replication(facts.replicas),
         _plain_records(kinds),
     ]
 
 
-def _version(txn: dict[str, Array]) -> Answer:
+def _version(txn: Columns) -> Answer:
     question = "Is transaction.version 2 in use (KIP-890)?"
-    versions = Counter(txn["transaction_version"].tolist())
+    numbers, counts = np.unique(txn["transaction_version"], return_counts=True)
+    versions = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
     if not versions:
         return Answer(question, "unknown", "No transaction was read.")
     said = ", ".join(f"{versions[one]:,} with version {one}" for one in sorted(versions))
@@ -78,7 +79,7 @@ def _version(txn: dict[str, Array]) -> Answer:
     )
 
 
-def _timeouts(txn: dict[str, Array], config: Config) -> Answer:
+def _timeouts(txn: Columns, config: Config) -> Answer:
     question = "Are transaction timeouts below the brokers' maximum?"
     timeouts = txn["txn_timeout_ms"]
     plain = timeouts[(timeouts > 0) & (timeouts != TWO_PHASE_TIMEOUT_MS)]
@@ -92,11 +93,11 @@ def _timeouts(txn: dict[str, Array], config: Config) -> Answer:
     return Answer(question, "look" if highest > limit else "good", said)
 
 
-def _fences(txn: dict[str, Array], current: list[Finding]) -> Answer:
+def _fences(txn: Columns, current: list[Finding]) -> Answer:
     question = "Does each application run once per transactional id?"
     if not len(txn["cause"]):
         return Answer(question, "unknown", "No transaction was read.")
-    fenced = Counter(txn["transactional_id"][txn["cause"].astype(str) == "fence"].tolist())
+    fenced = txn.counts("transactional_id", txn.is_any("cause", "fence"))
     storms = sorted(
         {one["transactional_id"] or "" for one in current if one["code"] == "fencing_storm"}
     )
@@ -113,9 +114,9 @@ def _fences(txn: dict[str, Array], current: list[Finding]) -> Answer:
     )
 
 
-def _reuse(txn: dict[str, Array]) -> Answer:
+def _reuse(txn: Columns) -> Answer:
     question = "Are transactional ids reused after a restart?"
-    counted = Counter(txn["transactional_id"].tolist())
+    counted = txn.counts("transactional_id")
     if not counted:
         return Answer(question, "unknown", "No transaction was read.")
     once = sum(count == 1 for count in counted.values())
@@ -127,20 +128,11 @@ def _reuse(txn: dict[str, Array]) -> Answer:
     return Answer(question, "good", said)
 
 
-def _exposure(runs: dict[str, Array]) -> Answer:
+def _exposure(runs: Columns) -> Answer:
     question = "Do consumers need isolation.level=read_committed?"
     aborted = (runs["marker_type"] == 0) & (runs["is_transactional"] == 1)
     count = int(runs["record_count"][aborted].sum())
-    places = len(
-        np.unique(
-            [
-                f"{topic}-{one}"
-                for topic, one in zip(
-                    runs["topic"][aborted], runs["partition"][aborted], strict=True
-                )
-            ]
-        )
-    )
+    places = len(np.unique(runs["topic"][aborted] * 2**32 + runs["partition"][aborted]))
     if not (runs["is_transactional"] == 1).any():
         return Answer(question, "unknown", "No transactional data was read.")
     if not count:

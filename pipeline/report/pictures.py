@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from markupsafe import Markup
 from pipeline.config import Report
 from pipeline.report import charts
 from pipeline.report.charts import Alert
-from pipeline.report.facts import NO_TIME, Array, Facts, Row, thinned
+from pipeline.report.facts import NO_TIME, Array, Columns, Facts, Row, thinned
 from pipeline.report.svg import short
 from pipeline.report.words import duration
 from schemas.codes import TXN_TOPIC
@@ -52,8 +53,8 @@ class Picture(NamedTuple):
 
 def pictures(facts: Facts, limits: Report) -> list[Picture]:
     """All pictures of a run, those without data included."""
-    txn = facts.transactions()
-    runs = facts.runs()
+    txn = facts.transactions
+    runs = facts.runs
     return [
         _lag(runs),
         _outcomes(txn, limits),
@@ -66,20 +67,12 @@ def pictures(facts: Facts, limits: Report) -> list[Picture]:
     ]
 
 
-def _lag(runs: dict[str, Array]) -> Picture:
+def _lag(runs: Columns) -> Picture:
     """Log end minus last stable offset, at each marker of a partition."""
     title = "LSO lag by partition"
     series: dict[str, list[tuple[float, float]]] = {}
     is_txn = (runs["is_transactional"] == 1) & (runs["first_offset"] >= 0)
-    names = np.array(
-        [
-            f"{topic}-{number}"
-            for topic, number in zip(runs["topic"], runs["partition"], strict=True)
-        ],
-        dtype=object,
-    )
-    for name in np.unique(names[is_txn].astype(str)):
-        mine = is_txn & (names == name)
+    for name, mine in _by_partition(runs, is_txn):
         first = runs["first_offset"][mine]
         ends = np.where(runs["marker_offset"][mine] < 0, 2**62, runs["marker_offset"][mine])
         times = runs["marker_ms"][mine]
@@ -88,8 +81,7 @@ def _lag(runs: dict[str, Array]) -> Picture:
         later = np.append(np.minimum.accumulate(first[::-1])[::-1][1:], 2**62)
         lag = ends + 1 - np.minimum(later, ends + 1)
         known = (ends < 2**62) & (times >= 0)
-        points = zip(times[known].tolist(), lag[known].tolist(), strict=True)
-        series[name] = thinned([(float(time), float(value)) for time, value in points])
+        series[name] = thinned(times[known], lag[known])
     highest = {name: max(value for _, value in held) for name, held in series.items() if held}
     chosen = sorted(highest, key=lambda name: (-highest[name], name))[:LINES]
     svg = charts.lines(
@@ -106,6 +98,21 @@ def _lag(runs: dict[str, Array]) -> Picture:
     return Picture(title, svg, words)
 
 
+def _by_partition(runs: Columns, where: Array) -> Iterator[tuple[str, Array]]:
+    """`topic-partition` -> numbers of its rows, by name."""
+    rows = np.flatnonzero(where)
+    places = runs["topic"][rows] * 2**32 + runs["partition"][rows]
+    order = np.argsort(places, kind="stable")
+    cuts = np.flatnonzero(np.diff(places[order])) + 1
+    groups = [rows[part] for part in np.split(order, cuts) if len(part)]
+    named = [(_place(runs, int(group[0])), group) for group in groups]
+    yield from sorted(named, key=lambda item: item[0])
+
+
+def _place(runs: Columns, row: int) -> str:
+    return f"{runs.words['topic'][runs['topic'][row]]}-{runs['partition'][row]}"
+
+
 def bucket_of(first_ms: float, last_ms: float) -> int:
     """Width of a bar: an hour, or what keeps a short or long history readable."""
     span = last_ms - first_ms
@@ -113,20 +120,23 @@ def bucket_of(first_ms: float, last_ms: float) -> int:
     return next((one for one in BUCKETS_MS if span / one <= MAX_BUCKETS), longest)
 
 
-def _outcomes(txn: dict[str, Array], limits: Report) -> Picture:
+def _outcomes(txn: Columns, limits: Report) -> Picture:
     title = "Transaction outcomes"
     ended = np.where(txn["prepare_ms"] >= 0, txn["prepare_ms"], txn["complete_ms"])
-    known = (ended >= 0) & np.isin(txn["cause"].astype(str), list(_OUTCOMES))
+    known = (ended >= 0) & txn.is_any("cause", *_OUTCOMES)
     if not known.any():
         return Picture(title, None, "No transaction that ended was read.")
-    times, causes = ended[known], txn["cause"][known].astype(str)
+    times = ended[known]
     bucket = bucket_of(float(times.min()), float(times.max()))
     numbers = times // bucket - times.min() // bucket
     starts = [float((times.min() // bucket + n) * bucket) for n in range(int(numbers.max()) + 1)]
+    by_cause = {
+        words: numbers[txn.is_any("cause", cause)[known]] for cause, words in _OUTCOMES.items()
+    }
     series = {
-        words: np.bincount(numbers[causes == cause], minlength=len(starts)).tolist()
-        for cause, words in _OUTCOMES.items()
-        if (causes == cause).any()
+        words: np.bincount(held, minlength=len(starts)).tolist()
+        for words, held in by_cause.items()
+        if len(held)
     }
     alert = Alert(
         limits.timed_out_per_s * bucket / 1000, f"alert: {limits.timed_out_per_s:g} timeouts/s"
@@ -139,7 +149,7 @@ def _outcomes(txn: dict[str, Array], limits: Report) -> Picture:
     return Picture(title, svg, words)
 
 
-def _latency(txn: dict[str, Array], limits: Report) -> Picture:
+def _latency(txn: Columns, limits: Report) -> Picture:
     title = "Commit latency (Prepare* to Complete*)"
     known = (txn["prepare_ms"] >= 0) & (txn["complete_ms"] >= txn["prepare_ms"])
     if not known.any():
@@ -166,7 +176,7 @@ def _latency(txn: dict[str, Array], limits: Report) -> Picture:
     return Picture(title, charts.lines(title, "ms", series, alert), words)
 
 
-def _ongoing(txn: dict[str, Array], limits: Report) -> Picture:
+def _ongoing(txn: Columns, limits: Report) -> Picture:
     title = "Transactions open at once"
     begin = np.where(txn["ongoing_ms"] >= 0, txn["ongoing_ms"], txn["start_ms"])
     known = begin >= 0
@@ -179,7 +189,7 @@ def _ongoing(txn: dict[str, Array], limits: Report) -> Picture:
     steps = np.concatenate([np.ones(len(starts)), -np.ones(int(ended.sum()))])
     order = np.lexsort((-steps, times))
     level = np.cumsum(steps[order])
-    points = thinned(list(zip(times[order].tolist(), level.tolist(), strict=True)))
+    points = thinned(times[order], level)
     alert = Alert(limits.ongoing, f"alert: {limits.ongoing:,}")
     svg = charts.lines(title, "transactions", {"open": points}, alert, is_level=True)
     words = f"Most at once: {int(level.max()):,} (alert at {limits.ongoing:,}); {int((~ended).sum()):,} not ended."
@@ -212,7 +222,7 @@ def _backlog(replicas: list[Row], limits: Report) -> Picture:
     return Picture(title, svg, words)
 
 
-def _epochs(txn: dict[str, Array], owners: list[Row]) -> Picture:
+def _epochs(txn: Columns, owners: list[Row]) -> Picture:
     title = "Producer epochs used up"
     current = [one for one in owners if one["is_current"] and one["producer_epoch"] is not None]
     if not current:
@@ -237,31 +247,28 @@ def _epochs(txn: dict[str, Array], owners: list[Row]) -> Picture:
     return Picture(title, charts.ranking(title, rows), said)
 
 
-def _epochs_per_day(txn: dict[str, Array]) -> dict[str, float]:
+def _epochs_per_day(txn: Columns) -> dict[str, float]:
     """Transactional id -> epochs of its newest producer id per day, over the transactions read."""
-    held: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for name, producer, epoch, time in zip(
-        txn["transactional_id"],
-        txn["producer_id"],
-        txn["producer_epoch"],
-        txn["start_ms"],
-        strict=True,
-    ):
-        if time >= 0:
-            held[name].append((time, producer, epoch))
-    found = {}
-    for name, rows in held.items():
-        rows.sort()
-        mine = [row for row in rows if row[1] == rows[-1][1]]
-        span, used = mine[-1][0] - mine[0][0], mine[-1][2] - mine[0][2]
+    known = np.flatnonzero(txn["start_ms"] >= 0)
+    order = known[np.lexsort((txn["start_ms"][known], txn["transactional_id"][known]))]
+    ids, times = txn["transactional_id"][order], txn["start_ms"][order]
+    producers, epochs = txn["producer_id"][order], txn["producer_epoch"][order]
+    found: dict[str, float] = {}
+    last = np.flatnonzero(np.append(np.diff(ids) != 0, True)) if len(ids) else ids
+    # The first row of the newest producer id of each transactional id begins a stretch.
+    begins = np.append(True, (np.diff(ids) != 0) | (np.diff(producers) != 0))
+    stretch = np.maximum.accumulate(np.where(begins[: len(ids)], np.arange(len(ids)), 0))
+    for row in last.tolist():
+        first = int(stretch[row])
+        span, used = int(times[row] - times[first]), int(epochs[row] - epochs[first])
         if span > 0 and used > 0:
-            found[name] = used * DAY_MS / span
+            found[txn.words["transactional_id"][ids[row]]] = used * DAY_MS / span
     return found
 
 
-def _top_ids(txn: dict[str, Array]) -> Picture:
+def _top_ids(txn: Columns) -> Picture:
     title = "Busiest transactional ids"
-    counted = Counter(txn["transactional_id"].tolist())
+    counted = txn.counts("transactional_id")
     rows = [
         (name, float(count), f"{count:,}")
         for name, count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:12]
@@ -272,15 +279,18 @@ def _top_ids(txn: dict[str, Array]) -> Picture:
     )
 
 
-def _map(runs: dict[str, Array]) -> Picture:
+def _map(runs: Columns) -> Picture:
     title = "Who writes where"
     amounts: Counter[tuple[str, str]] = Counter()
-    for topic, number, name, producer, count in zip(
-        runs["topic"], runs["partition"], runs["transactional_id"], runs["producer_id"],
-        runs["record_count"], strict=True,
-    ):  # fmt: skip
-        if count > 0:
-            amounts[name or f"producer {producer}", f"{topic}-{number}"] += count
+    wrote = np.flatnonzero(runs["record_count"] > 0)
+    who = np.stack([runs[name][wrote] for name in ("topic", "partition", "transactional_id")])
+    # A producer without a transactional id is told apart by its producer id.
+    own = np.where(who[2] < 0, runs["producer_id"][wrote], -1)
+    keys, at = np.unique(np.vstack([who, own]), axis=1, return_inverse=True)
+    sums = np.bincount(at.ravel(), runs["record_count"][wrote], keys.shape[1])
+    for (topic, number, name, producer), count in zip(keys.T.tolist(), sums.tolist(), strict=True):
+        shown = f"producer {producer}" if name < 0 else runs.words["transactional_id"][name]
+        amounts[shown, f"{runs.words['topic'][topic]}-{number}"] += int(count)
     producers, places = Counter[str](), Counter[str]()
     for (name, place), count in amounts.items():
         producers[name] += count
