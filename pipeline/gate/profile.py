@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.gate.accepted import ACCEPTED
+from pipeline.gate.segments import SegmentProfile, batches_by_segment, records_by_segment
 from pipeline.spark import stored
 from pipeline.spark.arrow import arrow_schema
 from schemas import bronze as bronze_tables
@@ -69,31 +69,6 @@ class TableProfile(NamedTuple):
     total: int
 
 
-class SegmentProfile(NamedTuple):
-    """What `bronze.batch` holds of one segment.
-
-    Attributes:
-        rows: Batches.
-        records: Records in them.
-        markers: Control batches of producers.
-        first: Lowest base offset.
-        last: Highest last offset.
-        covered: Offsets that its batches span.
-        of_producers: Records of data batches with a producer id.
-    """
-
-    rows: int
-    records: int
-    markers: int
-    first: int
-    last: int
-    covered: int
-    of_producers: int
-
-
-NOTHING = SegmentProfile(0, 0, 0, 0, 0, 0, 0)
-
-
 class Profile(NamedTuple):
     """Counts of one run.
 
@@ -126,10 +101,10 @@ def profile(output: str, run_id: str) -> Profile:
     """
     counted = {name_of(table): _count(table, output, run_id) for table in (*BRONZE, *SILVER, *GOLD)}
     records = {
-        table.name: _per_segment(table, output, run_id)
+        table.name: records_by_segment(table, output, run_id)
         for table in (bronze_tables.TXN_STATE, bronze_tables.OFFSET_COMMIT)
     }
-    return Profile(counted, _segments(output, run_id), records)
+    return Profile(counted, batches_by_segment(output, run_id), records)
 
 
 def declared_types(table: Table) -> dict[str, str]:
@@ -154,26 +129,66 @@ def _count(table: Table, output: str, run_id: str) -> TableProfile:
         if not column.nullable and column.name not in _IN_FOLDERS
     ]
     accepted = ACCEPTED.get(name, {})
+    told = _told(stored.footers(table, output, run_id), required, accepted)
     total = _SUMS.get(name)
-    keys = [column for column in table.key if column not in _IN_FOLDERS]
-    is_keyed = table not in BRONZE
-    columns = list(dict.fromkeys([*required, *accepted, *keys, *([total] if total else [])]))
+    columns = [column for column in (*required, *accepted) if column not in told.known]
+    columns = list(dict.fromkeys([*columns, *([total] if total else [])]))
     count = added = 0
-    nulls = dict.fromkeys(required, 0)
-    outside = dict.fromkeys(accepted, 0)
-    compared: list[pa.Table] = []
-    for piece in stored.pieces(table, output, run_id, columns):
+    nulls, outside = dict(told.nulls), dict(told.outside)
+    for piece in stored.pieces(table, output, run_id, columns) if columns else ():
         count += piece.num_rows
-        for column in required:
-            nulls[column] += piece[column].null_count
-        for column, values in accepted.items():
-            outside[column] += _outside(piece[column], values)
+        for column in set(required) - set(told.nulls):
+            nulls[column] = nulls.get(column, 0) + piece[column].null_count
+        for column in set(accepted) - set(told.outside):
+            outside[column] = outside.get(column, 0) + _outside(piece[column], accepted[column])
         added += int(pc.sum(piece[total]).as_py() or 0) if total else 0
-        if is_keyed and sum(map(len, compared)) < KEYS_CHECKED:
-            compared.append(piece.select(keys).slice(0, KEYS_CHECKED))
-    held = stored.types(table, output, run_id)
-    types = {column: _word(kind) for column, kind in held.items()}
-    return TableProfile(table, types, count, nulls, outside, _doubles(compared), added)
+    types = {column: _word(kind) for column, kind in stored.types(table, output, run_id).items()}
+    doubles = 0 if table in BRONZE else _doubles(table, output, run_id)
+    rows = count if told.rows is None else told.rows
+    return TableProfile(table, types, rows, nulls, outside, doubles, added)
+
+
+class _Told(NamedTuple):
+    """What footers tell, so that it need not be read: rows, nulls, and columns with accepted values only."""
+
+    rows: int | None
+    nulls: dict[str, int]
+    outside: dict[str, int]
+
+    @property
+    def known(self) -> set[str]:
+        """Columns of which nothing else is asked."""
+        return set(self.nulls) | set(self.outside)
+
+
+def _told(
+    footers: list[stored.Footer] | None,
+    required: list[str],
+    accepted: dict[str, tuple[int | str, ...]],
+) -> _Told:
+    if footers is None:
+        return _Told(None, {}, {})
+    nulls = {
+        column: sum(one.nulls[column] for one in footers)
+        for column in required
+        if column not in accepted and all(column in one.nulls for one in footers)
+    }
+    outside = {
+        column: 0
+        for column, values in accepted.items()
+        if column not in required and all(_is_within(one, column, values) for one in footers)
+    }
+    return _Told(sum(one.rows for one in footers), nulls, outside)
+
+
+def _is_within(footer: stored.Footer, column: str, values: tuple[int | str, ...]) -> bool:
+    """Whether lowest and highest value show that all are accepted: the accepted ones are whole numbers in a row."""
+    known = footer.ranges.get(column)
+    if known is None or not all(isinstance(value, int) for value in values):
+        return False
+    numbers = [int(value) for value in values]
+    is_gapless = sorted(numbers) == list(range(min(numbers), max(numbers) + 1))
+    return is_gapless and min(numbers) <= known[0] and known[1] <= max(numbers)
 
 
 def _outside(values: pa.ChunkedArray, accepted: tuple[int | str, ...]) -> int:
@@ -182,68 +197,15 @@ def _outside(values: pa.ChunkedArray, accepted: tuple[int | str, ...]) -> int:
     return len(values) - int(pc.sum(known_or_null).as_py() or 0)
 
 
-def _doubles(pieces: list[pa.Table]) -> int:
-    """Rows more than keys."""
-    if not pieces:
+def _doubles(table: Table, output: str, run_id: str) -> int:
+    """Rows more than keys, among the first `KEYS_CHECKED` or a few more."""
+    held: list[pa.Table] = []
+    names = [column for column in table.key if column not in _IN_FOLDERS]
+    for piece in stored.pieces(table, output, run_id, names):
+        held.append(piece.slice(0, KEYS_CHECKED))
+        if sum(map(len, held)) >= KEYS_CHECKED:
+            break
+    if not held:
         return 0
-    keys = pa.concat_tables(pieces)
-    return keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows
-
-
-def _per_segment(table: Table, output: str, run_id: str) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for piece in stored.pieces(table, output, run_id, ["segment_id"]):
-        for one in pc.value_counts(piece["segment_id"].combine_chunks()).to_pylist():
-            found[one["values"]] = found.get(one["values"], 0) + one["counts"]
-    return found
-
-
-def _segments(output: str, run_id: str) -> dict[int, SegmentProfile]:
-    columns = ["segment_id", "base_offset", "last_offset", "records_count", "is_control"]
-    columns += ["producer_id"]
-    found: dict[int, SegmentProfile] = {}
-    for piece in stored.pieces(bronze_tables.BATCH, output, run_id, columns):
-        arrays = {
-            name: pc.fill_null(piece[name].cast(pa.int64()), 0).to_numpy() for name in columns
-        }
-        ids, where = np.unique(arrays["segment_id"], return_inverse=True)
-        span = arrays["last_offset"] - arrays["base_offset"] + 1
-        control = arrays["is_control"].astype(bool)
-        has_producer = arrays["producer_id"] >= 0
-        records = arrays["records_count"]
-        sums = [
-            np.bincount(where, weights, len(ids)).astype(np.int64)
-            for weights in (None, records, control & has_producer, span)
-        ]
-        of_producers = np.bincount(where, records * (~control & has_producer), len(ids))
-        firsts = np.full(len(ids), np.iinfo(np.int64).max)
-        lasts = np.full(len(ids), np.iinfo(np.int64).min)
-        np.minimum.at(firsts, where, arrays["base_offset"])
-        np.maximum.at(lasts, where, arrays["last_offset"])
-        for n, segment_id in enumerate(ids.tolist()):
-            rows, held, markers, covered = (int(one[n]) for one in sums)
-            mine = SegmentProfile(
-                rows,
-                held,
-                markers,
-                int(firsts[n]),
-                int(lasts[n]),
-                covered,
-                int(of_producers[n]),
-            )
-            found[segment_id] = _added(found.get(segment_id), mine)
-    return found
-
-
-def _added(one: SegmentProfile | None, other: SegmentProfile) -> SegmentProfile:
-    if one is None:
-        return other
-    return SegmentProfile(
-        one.rows + other.rows,
-        one.records + other.records,
-        one.markers + other.markers,
-        min(one.first, other.first),
-        max(one.last, other.last),
-        one.covered + other.covered,
-        one.of_producers + other.of_producers,
-    )
+    keys = pa.concat_tables(held)
+    return int(keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows)

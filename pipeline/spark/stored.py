@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,6 +54,51 @@ def types(table: Table, output: str, run_id: str) -> dict[str, pa.DataType]:
     of_folders = {tables.RUN: pa.string(), KIND: pa.string()}
     stored = of_folders | {field.name: field.type for field in schema}
     return {name: stored[name] for name in stored if name in table.names}
+
+
+class Footer(NamedTuple):
+    """What a file says of its columns without reading them.
+
+    Attributes:
+        rows: Rows.
+        nulls: Column -> nulls, for columns whose every row group counts them.
+        ranges: Column -> lowest and highest value, for columns whose every row group knows them.
+    """
+
+    rows: int
+    nulls: dict[str, int]
+    ranges: dict[str, tuple[Any, Any]]
+
+
+def footers(table: Table, output: str, run_id: str) -> list[Footer] | None:
+    """Footers of the files of a logical table; None where a file holds other kinds too."""
+    found = []
+    for file in files(table, output, run_id):
+        source = pq.ParquetFile(file)
+        if KIND in source.schema_arrow.names:
+            return None
+        found.append(_footer(source.metadata))
+    return found
+
+
+def _footer(about: pq.FileMetaData) -> Footer:
+    nulls: dict[str, list[int]] = {}
+    ranges: dict[str, list[Any]] = {}
+    for group in range(about.num_row_groups):
+        held = about.row_group(group)
+        for number in range(held.num_columns):
+            column = held.column(number)
+            known = column.statistics
+            if known is not None and known.has_null_count:
+                nulls.setdefault(column.path_in_schema, []).append(known.null_count)
+            if known is not None and known.has_min_max:
+                ranges.setdefault(column.path_in_schema, []).extend((known.min, known.max))
+    groups = about.num_row_groups
+    return Footer(
+        about.num_rows,
+        {name: sum(held) for name, held in nulls.items() if len(held) == groups},
+        {name: (min(held), max(held)) for name, held in ranges.items() if len(held) == 2 * groups},
+    )
 
 
 def pieces(
