@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from jobs import explain
-from pipeline.config import load
+from pipeline.config import Gate, load
+from pipeline.gate.suites import suites
 from pipeline.suppressions import load as load_suppressions
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -52,6 +53,12 @@ def test_the_night_is_a_script() -> None:
     assert re.search(
         r"^\d+ \d+ \* \* \*  audit  /opt/", _block("nightly.md", "", "audit  /opt"), re.M
     )
+
+
+def test_every_expectation_is_explained() -> None:
+    text = (DOCS / "ci.md").read_text(encoding="utf-8")
+    for one in suites(Gate()):
+        assert f"| `{one.name}` | {one.promise} |" in text
 
 
 def test_the_count_of_faults_is_true() -> None:
