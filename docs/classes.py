@@ -183,6 +183,28 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             "the oldest open transaction of a partition; as severe as its own finding",
         ),
     ),
+    "slow_transaction": _same(
+        "minor",
+        "proven",
+        long_running="open for long before they were ended",
+        slow_markers="long from the decision to Complete*",
+        near_timeout="ended shortly before the coordinator would have aborted them",
+    ),
+    "fencing_storm": _same(
+        "minor",
+        "proven",
+        storm="many InitProducerId of one id in a short time",
+        epoch_burn="the producer epochs will be used up soon",
+        id_reuse_race="instances of one id abort each other's transactions",
+    ),
+    "id_hygiene": _same(
+        "minor",
+        "proven",
+        unbounded_ids="ever-new ids, most of them used once",
+        idle_expired="ids that expired and came back",
+        timeout_above_max="timeouts above the brokers' maximum",
+        interleaved_producers="two producer ids of one id wrote in turn",
+    ),
     "visibility": _same(
         "critical",
         "proven",

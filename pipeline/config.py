@@ -5,12 +5,13 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pipeline import settings_file, suppressions
 from pipeline.errors import ConfigError
@@ -109,6 +110,44 @@ class Report(_Strict):
     coordinator_backlog: int = Field(default=1_000, ge=1)
 
 
+def _pattern(text: str | None) -> str | None:
+    """A regular expression that names the application."""
+    if text is not None:
+        try:
+            groups = re.compile(text).groupindex
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from None
+        if "application" not in groups:
+            raise ValueError("write (?P<application>...) around the application's name")
+    return text
+
+
+class Health(_Strict):
+    """From where on the use of transactions is told as a weakness; times in ms.
+
+    Attributes:
+        commit_latency_ms: from Prepare* to Complete*.
+        long_running_ms: from the first write to the end.
+        near_timeout_share: of transaction.timeout.ms.
+        storm_fences: InitProducerId requests of one id within `storm_window_ms`.
+        reuse_fences: transactions of one id that another instance aborted within `reuse_window_ms`.
+        forecast_days: producer epochs that will be used up within these days.
+        unbounded_ids: ids of one application, most of them used once.
+        application_pattern: regular expression on transactional ids, with a group `application`.
+    """
+
+    commit_latency_ms: int = Field(default=5_000, ge=1)
+    long_running_ms: int = Field(default=60_000, ge=1)
+    near_timeout_share: float = Field(default=0.8, gt=0, le=1, strict=False)
+    storm_fences: int = Field(default=10, ge=2)
+    storm_window_ms: int = Field(default=600_000, ge=1)
+    reuse_fences: int = Field(default=3, ge=2)
+    reuse_window_ms: int = Field(default=300_000, ge=1)
+    forecast_days: int = Field(default=30, ge=1)
+    unbounded_ids: int = Field(default=500, ge=2)
+    application_pattern: Annotated[str | None, AfterValidator(_pattern)] = None
+
+
 class Selection(_Strict):
     """What is shown and gated, never what is replayed; patterns are shell globs, times in ms."""
 
@@ -143,6 +182,7 @@ class Config(_Strict):
     gate: Gate = Gate()
     suppressions: Annotated[tuple[Suppression, ...], Field(strict=False)] = ()
     report: Report = Report()
+    health: Health = Health()
     selection: Selection = Selection()
     keep_runs: int = Field(default=30, ge=1)
     max_examples: int = Field(default=32, ge=1)
@@ -229,5 +269,5 @@ def _explain(error: ValidationError, path: str | None, lines: dict[str, int]) ->
 
 
 def _names() -> list[str]:
-    models = (Config, Gate, Rule, Report, Selection)
+    models = (Config, Gate, Rule, Report, Health, Selection)
     return [name for model in models for name in model.model_fields]

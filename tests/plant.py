@@ -11,7 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.planting import in_coordinator, in_data, in_files, in_markers, in_sidecars
+from tests.planting import (
+    in_coordinator,
+    in_data,
+    in_files,
+    in_health,
+    in_markers,
+    in_sidecars,
+)
 from tests.planting.copied import CopiedLogs
 from tests.planting.expected import Planted
 
@@ -44,6 +51,9 @@ _OLD = (
     in_sidecars.index_mismatch, in_sidecars.timeindex_mismatch, in_sidecars.snapshot_mismatch,
     in_sidecars.leader_epoch_mismatch, in_sidecars.aborted_exposed, in_sidecars.committed_hidden,
     in_sidecars.index_wrong,
+    in_health.long_running, in_health.near_timeout, in_health.slow_markers, in_health.storm,
+    in_health.epoch_burn, in_health.id_reuse_race, in_health.unbounded_ids, in_health.idle_expired,
+    in_health.timeout_above_max,
 )  # fmt: skip
 _NEW = (
     in_data.epoch_regressed, in_markers.wrong_epoch, in_markers.early_completion,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pipeline.replay import slow
+from pipeline.replay.columns import of_rows
 from pipeline.replay.pinning import Waiting
 from pipeline.replay.statement import Statement
-from pipeline.spark import pinned
+from pipeline.spark import health, pinned
 from tests.pure_audit import Replayed
 from tests.pure_input import OFFSETS_TOPIC
 
@@ -24,3 +26,15 @@ def pins(one: Replayed) -> list[Statement]:
             records = sum(row["base_offset"] >= run.first_offset for row in commits)
         waiting[run.replica_id] = Waiting(records, None)
     return pinned.statements(oldest, one.read.facts, waiting)
+
+
+def statements(one: Replayed) -> list[tuple[str, Statement]]:
+    """Slow transactions, storms and careless ids, each with its detector."""
+    config = one.read.config
+    said = health.statements(
+        of_rows(one.transactions, slow.NUMBERS, slow.TEXTS),
+        of_rows(one.steps, health.STEPS, health.STEP_TEXTS),
+        health.newest_ms(one.read.facts, one.read.newest),
+        config,
+    )
+    return said + health.interleaved(health.successors(one.owners), one.runs, config)

@@ -38,6 +38,8 @@ def _sidecars(one: Replayed) -> Iterator[Row]:
     yield from pure_sidecars.accused("damaged_log", pure_sidecars.damage(one))
     yield from pure_sidecars.accused("visibility", pure_sidecars.txn_index(one))
     yield from pure_sidecars.accused("lso_pinned", pure_health.pins(one))
+    for code, said in pure_health.statements(one):
+        yield from pure_sidecars.accused(code, [said])
 
 
 def _hanging(one: Replayed) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gaps import segment_gaps
+from pipeline.spark.health import health
 from pipeline.spark.pinned import pinned_offset
 from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scope
 from pipeline.spark.sidecars import sidecar_damage, txn_index
@@ -23,6 +24,7 @@ from schemas import bronze, silver
 
 __all__ = [
     "early_marker",
+    "health",
     "is_fixed_version",
     "pinned_offset",
     "race_scope",

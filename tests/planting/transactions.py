@@ -87,7 +87,10 @@ class Coordinator:
     def read(self) -> None:
         """Read the records again after rows were changed."""
         self.states = [
-            read_state(n, i, row) for n, rows in self.rows.items() for i, row in enumerate(rows)
+            read_state(n, i, row)
+            for n, rows in self.rows.items()
+            for i, row in enumerate(rows)
+            if row.record()[1]  # a tombstone is no state
         ]
 
     def of(self, transactional_id: str) -> list[State]:
@@ -109,7 +112,7 @@ class Coordinator:
         self.rows[old.partition][old.index] = row.with_record(row.record()[0], changed.value())
 
     def insert(
-        self, partition: int, index: int, transactional_id: str, value: bytes, time_ms: int
+        self, partition: int, index: int, transactional_id: str, value: bytes | None, time_ms: int
     ) -> None:
         """Insert a record before the one at `index`; the partition's `State`s go stale."""
         rows = self.rows[partition]
