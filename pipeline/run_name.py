@@ -2,7 +2,8 @@
 
 The name is needed before anything is read, because all rows carry it. So it takes the newest time that a
 broker stamped into the last batches of the newest segments; where records are out of order, the moment that
-the verdict is about (`as_of_ms` of the summary) may be a little later.
+the verdict is about (`as_of_ms` of the summary) may be a little later. Texts and compressed archives have no end to
+look at.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from pipeline.config import Config
+from pipeline.spark.files import EXPORT, TEXT, is_forward_only, kind_of, opened
 from pipeline.spark.plan import Plan, SourceFile
 from pipeline.wire.batch import Damage
 from pipeline.wire.limits import DEFAULT_LIMITS
@@ -50,11 +52,12 @@ def newest_ms(files: Iterable[SourceFile]) -> int | None:
 
 
 def _times(file: SourceFile) -> Iterator[int]:
-    start = max(file.size - TAIL_BYTES, 0)
+    if kind_of(file.path) in (TEXT, EXPORT) or is_forward_only(file.path):
+        return  # Text has no batches to look at, and of a compressed file the end is as far as the whole.
     try:
-        with open(file.path, "rb") as stream:
-            stream.seek(start)
-            tail = stream.read(TAIL_BYTES)
+        with opened(file.path) as source:
+            start = max(source.size - TAIL_BYTES, 0)
+            tail = source.read_at(start, min(TAIL_BYTES, source.size))
     except OSError:
         return  # The ingest reads the file too, and says what is wrong with it.
 
