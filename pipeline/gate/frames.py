@@ -103,13 +103,12 @@ def bronze_counts(
     return pd.DataFrame(rows)
 
 
-def bytes_of(segments: list[Row], replicas: list[Row], damage: list[Row]) -> pd.DataFrame:
-    """Every byte of every log file: in a whole batch, or skipped with a reason.
+def bytes_of(segments: list[Row], damage: list[Row]) -> pd.DataFrame:
+    """Every byte of every file: in a whole batch, or skipped with a reason.
 
     A reason without a size (the file could not be read to its end, or changed meanwhile) is about all the
-    rest. A whole batch of an internal topic whose records make no sense is in both.
+    rest. A whole batch whose records make no sense is in both, and so is a line of a text.
     """
-    topics = {one["replica_id"]: one["topic"] for one in replicas}
     skipped: dict[int, int] = defaultdict(int)
     open_ended = set()
     for one in damage:
@@ -119,11 +118,8 @@ def bytes_of(segments: list[Row], replicas: list[Row], damage: list[Row]) -> pd.
     rows = [_pair("no segment", 0, 0)]
     for one in segments:
         key, size = one["segment_id"], one["size_bytes"]
-        found = one["readable_bytes"] + skipped[key]
-        is_twice = topics.get(one["replica_id"]) in (TXN_TOPIC, OFFSETS_TOPIC) and found > size
-        if one["file"].endswith(".log"):
-            is_told = is_twice or key in open_ended
-            rows.append(_pair(one["file"], size if is_told else found, size))
+        found = size if key in open_ended else min(one["readable_bytes"] + skipped[key], size)
+        rows.append(_pair(one["file"], found, size))
     return pd.DataFrame(rows)
 
 

@@ -114,9 +114,7 @@ def _of_bronze() -> tuple[Expected, ...]:
         Expected(
             "bronze.bytes_accounted",
             "every byte of a segment is in a whole batch or skipped with a reason",
-            lambda counts, judged: frames.bytes_of(
-                segments(judged), replicas(judged), frames.unreadable(judged)
-            ),
+            lambda counts, judged: frames.bytes_of(segments(judged), frames.unreadable(judged)),
             _equal("found", "expected"),
             "found",
         ),
