@@ -48,7 +48,7 @@ class Replayed(NamedTuple):
     offsets: list[Row]
 
 
-def accusations(root: Path, config: Config | None = None) -> list[Row]:
+def accusations(root: Path | str, config: Config | None = None) -> list[Row]:
     """Findings above `info`, manual aborts and windows, with the fields that `expect.json` names.
 
     Args:

@@ -79,7 +79,7 @@ class Read(NamedTuple):
         return self
 
 
-def read(root: Path, config: Config) -> Read:
+def read(root: Path | str, config: Config) -> Read:
     """Reads a tree of log directories.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.errors import UsageError
-from pipeline.spark import copies
+from pipeline.spark import copies, remote
 from pipeline.spark.inventory import (
     LOG,
     UNKNOWN_CLUSTER,
@@ -68,8 +68,14 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
         UsageError: An input does not exist or cannot be listed, or two clusters are mixed.
     """
     walk = Walk()
-    roots = [os.path.abspath(_local(given)) for given in inputs]
+    roots = [
+        remote.shown(given) if remote.is_remote(given) else os.path.abspath(_local(given))
+        for given in inputs
+    ]
     for number, (given, root, label) in enumerate(zip(inputs, roots, labels(roots), strict=True)):
+        if remote.is_remote(given):
+            walk.remote(given, number, label)
+            continue
         if not os.path.exists(root):
             raise UsageError(f"input {sanitise(given)} does not exist")
         try:
@@ -189,6 +195,7 @@ def _replica(
         one.suffix,
         tuple(epochs or ()),
         labelled(one.label, one.name),
+        one.source,
     )
 
 

@@ -43,6 +43,11 @@ def is_remote(given: str) -> bool:
     return _SCHEME.match(given) is not None and not given.startswith("file:")
 
 
+def shown(given: str) -> str:
+    """The address as a path: no secret, no options."""
+    return redact(given).partition("?")[0].partition("://")[2].rpartition("@")[2].rstrip("/")
+
+
 def listing(given: str) -> list[RemoteFile]:
     """All files below an address, by path.
 
@@ -50,13 +55,13 @@ def listing(given: str) -> list[RemoteFile]:
         UsageError: An address that cannot be used: unknown scheme, no such bucket or folder, no
             credentials, too many files. The message holds no secret.
     """
-    shown = sanitise(redact(given))
+    address = sanitise(redact(given))
     scheme = given.split("://", 1)[0]
     try:
         system, root = file_system(given)
     except (ArrowException, OSError, ValueError):
         raise UsageError(
-            f"input {shown}: {sanitise(scheme)}:// cannot be read here; known are s3:// and what "
+            f"input {address}: {sanitise(scheme)}:// cannot be read here; known are s3:// and what "
             "pyarrow.fs reads (gs://, abfs://, hdfs://), each with its own settings"
         ) from None
     try:
@@ -64,12 +69,12 @@ def listing(given: str) -> list[RemoteFile]:
         if not found:
             found = [system.get_file_info(root)]
     except (ArrowException, OSError) as error:
-        raise UsageError(f"input {shown}: {_reason(str(error))}") from None
+        raise UsageError(f"input {address}: {_reason(str(error))}") from None
     files = [one for one in found if one.type == fs.FileType.File]
     if not files:
-        raise UsageError(f"input {shown}: there is no such bucket or folder, or nothing is in it")
+        raise UsageError(f"input {address}: there is no such bucket or folder, or nothing is in it")
     if len(files) > MAX_FILES:
-        raise UsageError(f"input {shown}: more than {MAX_FILES} files; name a folder below it")
+        raise UsageError(f"input {address}: more than {MAX_FILES} files; name a folder below it")
     return sorted(_file(given, root, one) for one in files)
 
 

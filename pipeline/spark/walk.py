@@ -60,8 +60,8 @@ class Partition:
     partition: int
     suffix: str
     files: dict[str, File]
-    source: str = LOG
     label: str = ""
+    source: str = LOG
 
 
 def labelled(label: str, name: str) -> str:
@@ -162,14 +162,15 @@ class Walk:
         self.skipped.append(Skipped(self._name(entry.path), "foreign", "not a regular file"))
         return None
 
-    def remote(self, given: str, number: int) -> None:
+    def remote(self, given: str, number: int, label: str = "") -> None:
         """Takes what a listing of remote storage holds, as if it were a tree of this machine."""
         self._root = number
+        self._label = label
         self._base = ""
         base = given.partition("?")[0].rstrip("/").rpartition("/")[2] or "remote"
         folders: dict[str, dict[str, File]] = {}
         for one in remote.listing(given):
-            name = sanitise(posixpath.join(one.folder, one.name))
+            name = labelled(label, sanitise(posixpath.join(one.folder, one.name)))
             folders.setdefault(one.folder, {})[one.name] = File(one.path, name, one.size)
         for folder, files in folders.items():
             path = f"{given.partition('://')[0]}!{number}/{base}/{folder}".rstrip("/")
@@ -185,7 +186,9 @@ class Walk:
                 self._other(path, base_name, file)
         listed = {one: file for one, file in files.items() if one in _FOLDER_FILES}
         if listed:
-            known_name, known_files = self.folders.get(path, (name or self._name(path), {}))
+            known_name, known_files = self.folders.get(
+                path, (labelled(self._label, name or self._place(path)), {})
+            )
             self.folders[path] = (known_name, known_files | listed)
         if any(parse_file(one) for one in wanted):
             self._partition(path, wanted, name)
@@ -195,7 +198,7 @@ class Walk:
     ) -> None:
         parsed = parse_name(os.path.basename(path))
         log_dir = path if parsed is None else os.path.dirname(path)
-        log_dir_name = self._name(log_dir)
+        log_dir_name = self._place(log_dir) if name is None else ""
         if name is not None:
             log_dir_name = name if parsed is None else os.path.dirname(name) or "."
         topic = parsed.topic if parsed else sanitise(os.path.basename(path)) or "unknown"
@@ -203,7 +206,7 @@ class Walk:
         known = self._partitions.get(path)
         self._partitions[path] = Partition(
             path,
-            self._name(path) if name is None else name,
+            self._place(path) if name is None else name,
             self._root,
             log_dir,
             log_dir_name,
@@ -211,6 +214,7 @@ class Walk:
             partition,
             suffix,
             files if known is None else known.files | files,
+            self._label,
             source,
         )
 
@@ -250,7 +254,8 @@ class Walk:
         for folder, files in folders.items():
             # Files at the top of an archive are in a folder that has its name.
             inside = folder or stem
-            name = f"{file.name}/{sanitise(folder)}" if folder else file.name
+            where = self._place(file.path)
+            name = f"{where}/{sanitise(folder)}" if folder else where
             self._add(f"{path}/{base_name}!/{inside}", files, name)
 
     def _text(self, path: str, base_name: str, file: File) -> bool:
@@ -269,7 +274,8 @@ class Walk:
             place = f"{path}/{base_name}!{one.number}"
             name = f"{file.name}: {one.partition}/{one.base_name}"
             dumped = File(one.path, name, one.size)
-            self._partition(f"{place}/{one.partition}", {one.base_name: dumped}, file.name, TEXT)
+            where = self._place(file.path)
+            self._partition(f"{place}/{one.partition}", {one.base_name: dumped}, where, TEXT)
         self.unread += [
             Skipped(file.name, reason, detail, file.size) for reason, detail in sections.doubts
         ]

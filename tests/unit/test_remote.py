@@ -1,0 +1,91 @@
+"""Log directories in S3, against a local server; what cannot be used ends with one clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.spark.files import opened
+from pipeline.spark.plan import plan
+from tests import pure_audit
+from tests.recordings import recording
+from tests.unit.test_archives import what
+
+moto_server = pytest.importorskip(
+    "moto.server", reason="the dev extra moto[server] is not installed"
+)
+boto3 = pytest.importorskip("boto3", reason="comes with moto[server]")
+KEY, SECRET = "testing", "s3cr3t-never-shown"
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """Address of a server on loopback, started and stopped here."""
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket(endpoint: str) -> str:
+    """The address of a recording in a bucket."""
+    s3 = boto3.client(
+        "s3", endpoint_url=f"http://{endpoint}", aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET, region_name="us-east-1",
+    )  # fmt: skip
+    s3.create_bucket(Bucket="copies")
+    logs = recording("06") / "logs"
+    for path in sorted(logs.rglob("*")):
+        if path.is_file():
+            name = f"night/{path.relative_to(logs)}"
+            s3.put_object(Bucket="copies", Key=name, Body=path.read_bytes())
+    return f"s3://{KEY}:{SECRET}@copies/night?{options(endpoint)}"
+
+
+def options(endpoint: str) -> str:
+    return f"endpoint_override={endpoint}&scheme=http&region=us-east-1"
+
+
+def test_a_bucket_gives_the_findings_of_its_tree(bucket: str) -> None:
+    logs = recording("06") / "logs"
+    assert what(pure_audit.accusations(bucket)) == what(pure_audit.accusations(logs))
+
+
+def test_names_and_roots_hold_no_secret(bucket: str) -> None:
+    planned = plan([bucket])
+    assert planned.replicas
+    shown = [*planned.roots, *(one.name for one in planned.files)]
+    shown += [text for one in planned.log_dirs for text in (one.name, one.path)]
+    shown += [text for one in planned.replicas for text in (one.name, one.log_dir_path)]
+    assert not [text for text in shown if SECRET in text or KEY in text]
+    assert planned.fingerprint() == plan([bucket]).fingerprint()
+
+
+def test_reads_are_ranged(bucket: str) -> None:
+    largest = max(plan([bucket]).files, key=lambda one: one.size)
+    with opened(largest.path) as file:
+        assert file.size == largest.size
+        assert file.read_at(10, 5) == file.read_at(0, 100)[10:15]
+        assert file.read_at(largest.size - 3, 100) == file.read_at(0, largest.size)[-3:]
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("s3://{login}missing/x?{options}", "no such bucket or folder"),
+        ("s3://{login}copies/nothing-here?{options}", "no such bucket or folder"),
+        ("s3://{login}copies/night?endpoint_override=127.0.0.1:1&scheme=http", "does not answer"),
+        ("ftp://{login}host/x", "ftp:// cannot be read here"),
+        ("s3://{login}copies/night?unknown_option=1", "cannot be read here"),
+    ],
+)
+def test_what_cannot_be_used(bucket: str, endpoint: str, address: str, message: str) -> None:
+    given = address.format(login=f"{KEY}:{SECRET}@", options=options(endpoint))
+    with pytest.raises(UsageError, match=message) as raised:
+        plan([given])
+    assert SECRET not in str(raised.value)
+    assert raised.value.exit_code == 2
