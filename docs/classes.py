@@ -133,7 +133,12 @@ CLASSES: dict[str, tuple[Class, ...]] = {
         ),
     ),
     "sequence_gap": (
-        Class("lost", "major", "proven", "sequence numbers are missing"),
+        Class(
+            "lost",
+            "major, or info",
+            "proven",
+            "sequence numbers are missing; info for the first batch in a partition (consistent_with)",
+        ),
         Class("reset", "info", "proven", "sequences start anew at another number"),
     ),
     "replica_divergence": (

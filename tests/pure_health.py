@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pipeline.replay import slow
 from pipeline.replay.columns import of_rows
+from pipeline.replay.gap_cause import KINDS, Event
 from pipeline.replay.pinning import Waiting
 from pipeline.replay.statement import Statement
-from pipeline.spark import health, pinned
+from pipeline.spark import gap_inputs, health, pinned
 from tests.pure_audit import Replayed
 from tests.pure_input import OFFSETS_TOPIC
 
@@ -38,3 +39,21 @@ def statements(one: Replayed) -> list[tuple[str, Statement]]:
         config,
     )
     return said + health.interleaved(health.successors(one.owners), one.runs, config)
+
+
+def gaps(one: Replayed) -> list[Statement]:
+    """Missing and restarted sequences with their causes."""
+    events = []
+    for place, event in one.events:
+        step, previous = event.step, event.step.previous
+        if event.kind in KINDS:
+            reached = None if step.reached is None else step.reached.last_sequence
+            events.append(Event(
+                place.copy, place.topic, place.partition, place.replica_id, event.producer_id,
+                step.offset, event.batch.last_offset, event.kind, event.batch.producer_epoch,
+                step.first_sequence or 0, reached,
+                None if previous is None else previous.last_offset,
+                None if previous is None else previous.partition_leader_epoch,
+                event.batch.partition_leader_epoch, event.batch.max_timestamp_ms,
+            ))  # fmt: skip
+    return gap_inputs.statements(events, one.read.facts, one.read.sidecars)

@@ -38,6 +38,7 @@ def _sidecars(one: Replayed) -> Iterator[Row]:
     yield from pure_sidecars.accused("damaged_log", pure_sidecars.damage(one))
     yield from pure_sidecars.accused("visibility", pure_sidecars.txn_index(one))
     yield from pure_sidecars.accused("lso_pinned", pure_health.pins(one))
+    yield from pure_sidecars.accused("sequence_gap", pure_health.gaps(one))
     for code, said in pure_health.statements(one):
         yield from pure_sidecars.accused(code, [said])
 
@@ -55,7 +56,6 @@ _EVENTS = {
     "exact": ("duplicate_batch", "exact", "critical"),
     "overlap": ("duplicate_batch", "overlap", "critical"),
     "epoch_regressed": ("zombie_write", "epoch_regressed", "critical"),
-    "gap": ("sequence_gap", "lost", "major"),
 }
 
 

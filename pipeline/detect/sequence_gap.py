@@ -4,8 +4,10 @@ Promise: a producer's sequence numbers follow one another in a partition (KIP-98
 `ProducerAppendInfo.checkSequence`).
 
 Rule: a batch of the same producer epoch that begins above the number after the last one (`lost`),
-in history that is complete
-there. A restart below is a duplicate or a `reset`.
+in history that is complete there; a restart that repeats no batch (`reset`). Each with its probable
+cause: wraparound, epoch bump, producer expiry (a snapshot in between does not name the producer),
+retention or DeleteRecords, leader change, compaction, the first request of a new partition, or
+unexplained. A gap at a leader change, after an expiry or without explanation is `major`.
 
 Normal: wraparound at 2147483647; a new epoch that begins at 0; the first batch of a producer in retained history;
 whatever the cleaner, retention or DeleteRecords removed.
@@ -16,62 +18,29 @@ Refuted by: a batch with the missing numbers in a segment that is not in the cop
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.stated import stated
 
 CODE = "sequence_gap"
 NEEDS = ("batch",)
 FIXED_IN = "depends on the cause: producer expiry (KIP-854, 3.4), unclean election (configuration)"
+_ADVICE = {
+    "lost": "Look for delivery errors in the producer's log at that time, and send what is missing again. "
+    "At a leader change: unclean.leader.election.enable=false, min.insync.replicas=2, acks=all. After an expiry: "
+    "producer.id.expiration.ms above the longest pause of a producer.",
+    "reset": "None, unless the producer's log shows delivery errors at that time.",
+}
 
 
-def find(*, sequence_event: DataFrame) -> DataFrame:
-    """One finding a batch behind a gap."""
-    rows = sequence_event.filter(F.col("kind").isin("gap", "reset"))
-    where = (F.col("topic"), F.col("partition"))
-    is_reset = F.col("kind") == "reset"
-    at_leader_change = F.col("leader_epoch") != F.col("previous_leader_epoch")
-    cause = F.when(at_leader_change, F.lit("at a leader change")).otherwise(
-        F.lit("the broker had no state of the producer (expiry), or it was lost")
-    )
-    return findings(
-        rows,
+def find(*, sequence_gaps: DataFrame) -> DataFrame:
+    """One finding a batch behind a gap.
+
+    Args:
+        sequence_gaps: What `pipeline.replay.gap_cause` says.
+    """
+    return stated(
+        sequence_gaps,
         code=CODE,
-        class_=F.when(is_reset, F.lit("reset")).otherwise(F.lit("lost")),
-        severity=F.when(is_reset, F.lit("info")).otherwise(F.lit("major")),
-        certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        first_offset=F.col("offset"),
-        last_offset=F.col("last_offset"),
-        first_timestamp_ms=F.col("timestamp_ms"),
-        last_timestamp_ms=F.col("timestamp_ms"),
-        title=text(
-            "sequences {}..{} are missing in {}-{}",
-            F.col("previous_sequence") + 1,
-            F.col("first_sequence") - 1,
-            *where,
-        ),
-        explanation=text(
-            "Producer {} epoch {}: sequence {} at offset {} is followed by {} at offset {}; {}. "
-            "The gap is in the log; whether "
-            "records were lost, the client's side has to say.",
-            F.col("producer_id"),
-            F.col("producer_epoch"),
-            F.col("previous_sequence"),
-            F.col("previous_offset"),
-            F.col("first_sequence"),
-            F.col("offset"),
-            cause,
-        ),
-        advice=F.lit(
-            "Look for delivery errors in the producer's log at that time, and send what is missing again."
-        ),
-        refuted_by=F.lit("a batch with the missing numbers in a segment that is not in the copy"),
-        evidence=[
-            place(*where, F.col("previous_offset"), "last batch before the gap"),
-            place(*where, F.col("offset"), "first batch behind it"),
-        ],
+        advice=_ADVICE,
+        refuted_by="a batch with the missing numbers in a segment that is not in the copy",
     )

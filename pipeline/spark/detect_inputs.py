@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.gap_inputs import sequence_gaps
 from pipeline.spark.gaps import segment_gaps
 from pipeline.spark.health import health
 from pipeline.spark.pinned import pinned_offset
@@ -28,6 +29,7 @@ __all__ = [
     "is_fixed_version",
     "pinned_offset",
     "race_scope",
+    "sequence_gaps",
     "sidecar_damage",
     "txn_index",
 ]

@@ -200,7 +200,7 @@ def sidecar_damage(run: Run) -> Held:
     places = log_places(run.plan, run.facts, run.ingested.segments)
     said = file_statements(run.plan, places, run.ingested.segments, run.ingested.keep_from)
     replayed = {one.replica_id for one in run.facts if one.is_replayed}
-    entries = snapshot_entries(_sidecars(run), replayed)
+    entries = snapshot_entries(sidecar_rows(run), replayed)
     keys = [(replica_id, one.producer_id, one.end_offset) for replica_id, one in entries]
     if keys:
         only = {"replica_id": {key[0] for key in keys}, "producer_id": {key[1] for key in keys}}
@@ -225,12 +225,12 @@ def txn_index(run: Run) -> Held:
         return rows
 
     return stated.held(run, visibility_statements(
-        run.plan, places, _sidecars(run), runs({"marker_type": [visibility.ABORT]}),
+        run.plan, places, sidecar_rows(run), runs({"marker_type": [visibility.ABORT]}),
         lambda producers: runs({"producer_id": producers}), run.ingested.unreadable,
     ))  # fmt: skip
 
 
-def _sidecars(run: Run) -> list[Row]:
+def sidecar_rows(run: Run) -> list[Row]:
     """Rows of `bronze.sidecar` of replicas, without asking Spark."""
     found = stored.pieces(bronze.SIDECAR, run.output, run.run_id, ("replica_id", "detail"))
     return [
