@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pipeline.detect import DETECTORS
 from pipeline.spark import coverage as covered
 from pipeline.spark.detect_inputs import damage_rows, is_fixed_version
+from pipeline.spark.inventory import EXPORT
 from pipeline.spark.silver import Run
 from pipeline.spark.trust import TEXT_REASONS
 from schemas import silver
@@ -27,13 +28,15 @@ _NEEDS = {
 def attempted(run: Run) -> dict[str, str | None]:
     """Detector code -> None when its inputs are there, else what it needs."""
     topics = {one.topic for one in run.facts}
+    exported = {one.replica_id for one in run.plan.replicas if one.source == EXPORT}
+    headers = {one.topic for one in run.facts if one.replica_id not in exported}
     replicas = Counter((one.copy, one.topic, one.partition) for one in run.facts)
     has = {
-        "batch": bool(topics - {TXN_TOPIC}),
+        "batch": bool(headers - {TXN_TOPIC}),
         "txn_state": TXN_TOPIC in topics,
         "offset_commit": OFFSETS_TOPIC in topics,
         "replica": any(count > 1 for count in replicas.values()),
-        "segment": bool(topics),
+        "segment": bool(headers),
     }
     result: dict[str, str | None] = {}
     for detector in DETECTORS:

@@ -68,7 +68,7 @@ def digest_of(path: str) -> str | None:
     kind = kind_of(path)
     if kind == REMOTE:
         return path.split(MARK)[1]
-    return path.split(MARK)[3] if kind in (TAR_GZ, ZIP) else None
+    return path.split(MARK)[3] if kind in (TAR_GZ, ZIP, EXPORT) else None
 
 
 @contextmanager

@@ -10,8 +10,9 @@ import pyarrow as pa
 from pipeline.replay import index_check
 from pipeline.replay.index_check import IndexEntries
 from pipeline.spark.entry import Place, Row, detail_batch, entry_batch, header_batch
+from pipeline.spark.exports import export_rows
 from pipeline.spark.extent import Extent
-from pipeline.spark.files import TEXT, kind_of, opened, read_bounded
+from pipeline.spark.files import EXPORT, TEXT, kind_of, opened, read_bounded
 from pipeline.spark.read_records import commit_rows
 from pipeline.spark.read_sidecar import sidecar_rows
 from pipeline.spark.read_txn import txn_rows
@@ -43,6 +44,9 @@ def read_task(task: Task, *, headers_only: bool = False) -> Iterator[pa.RecordBa
     place = Place(task.segment_id, task.replica_id)
     if kind_of(task.path) == TEXT:
         yield from text_rows(task, place, headers_only=headers_only)
+        return
+    if kind_of(task.path) == EXPORT:
+        yield from export_rows(task, place)
         return
     if task.kind == "log":
         yield from _read_log(task, place, headers_only)

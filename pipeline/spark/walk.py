@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipeline.spark import archives, remote, text_input
+from pipeline.spark import archives, exports, remote, text_input
 from pipeline.spark.files import kind_of, read_bounded
-from pipeline.spark.inventory import LOG, TEXT, Skipped
+from pipeline.spark.inventory import EXPORT, LOG, TEXT, Skipped
 from pipeline.text import sanitise
 from pipeline.wire.errors import WireError
 from pipeline.wire.log_dir import parse_file, parse_name
+from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
@@ -145,7 +146,7 @@ class Walk:
         for entry, kind in kinds:
             if kind == "dir" and depth == MAX_DEPTH:
                 self._unread(entry.path, "too_deep", f"more than {MAX_DEPTH} folders deep")
-            elif kind == "dir":
+            elif kind == "dir" and entry.name != "_delta_log":
                 self._directory(entry.path, depth + 1)
 
     def _kind(self, entry: os.DirEntry[str]) -> str | None:
@@ -179,6 +180,8 @@ class Walk:
     def _add(self, path: str, files: dict[str, File], name: str | None = None) -> None:
         """Takes the files of a directory; it is a partition when one of them is of a segment."""
         wanted: dict[str, File] = {}
+        if self._export(path, files):
+            files = {one: file for one, file in files.items() if not one.endswith(".parquet")}
         for base_name, file in files.items():
             if parse_file(base_name) is not None or base_name in _PARTITION_FILES:
                 wanted[base_name] = file
@@ -279,6 +282,30 @@ class Walk:
         self.unread += [
             Skipped(file.name, reason, detail, file.size) for reason, detail in sections.doubts
         ]
+        return True
+
+    def _export(self, path: str, files: dict[str, File]) -> bool:
+        """Takes a folder of Parquet files that Spark's Kafka source could have given."""
+        first = min((one for one in files if one.endswith(".parquet")), default=None)
+        if first is None or kind_of(files[first].path) is not None:
+            return False
+        where = self._place(path)
+        if not exports.is_export(files[first].path):
+            return False
+        try:
+            if not {os.path.basename(one) for one in exports.active_files(path)} <= set(files):
+                return False  # One file of several was given.
+            for topic, number, at, size in exports.partitions(path):
+                name = labelled(self._label, f"{where}/{sanitise(topic)}-{number}")
+                if topic in (TXN_TOPIC, OFFSETS_TOPIC):
+                    exported = {f"{0:020d}.log": File(at, name, size)}
+                    self._partition(f"{path}!/{topic}-{number}", exported, where, EXPORT)
+                else:
+                    self._skip(File(at, name, 0), "an export of a user topic: values tell nothing")
+        except WireError as error:
+            self.unread.append(Skipped(self._name(path), error.reason, str(error)))
+        except OSError as error:
+            self._unread(path, "io", error.strerror or "cannot be read")
         return True
 
     def _listed(self, entries: list[os.DirEntry[str]]) -> dict[str, File]:
