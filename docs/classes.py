@@ -217,5 +217,12 @@ CLASSES: dict[str, tuple[Class, ...]] = {
         committed_hidden="a committed transaction that .txnindex lists as aborted",
         index_wrong="an entry of .txnindex with another beginning or without its marker",
     ),
+    "version_inferred": _same(
+        "info",
+        "proven",
+        transaction_version="which transaction.version the transactions have",
+        broker_version="the greatest lower bound of the brokers' version",
+        group_coordinator="the group coordinator of KIP-848 wrote offsets",
+    ),
     "manual_abort": _same("info", "proven", manual_abort="an operator's abort"),
 }

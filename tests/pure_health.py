@@ -7,9 +7,11 @@ from pipeline.replay.columns import of_rows
 from pipeline.replay.gap_cause import KINDS, Event
 from pipeline.replay.pinning import Waiting
 from pipeline.replay.statement import Statement
-from pipeline.spark import gap_inputs, health, pinned
+from pipeline.replay.version_bounds import Evidence
+from pipeline.spark import gap_inputs, health, pinned, version_inputs
+from pipeline.spark.version_inputs import First
 from tests.pure_audit import Replayed
-from tests.pure_input import OFFSETS_TOPIC
+from tests.pure_input import OFFSETS_TOPIC, Row
 
 
 def pins(one: Replayed) -> list[Statement]:
@@ -57,3 +59,20 @@ def gaps(one: Replayed) -> list[Statement]:
                 event.batch.partition_leader_epoch, event.batch.max_timestamp_ms,
             ))  # fmt: skip
     return gap_inputs.statements(events, one.read.facts, one.read.sidecars)
+
+
+def formats(one: Replayed) -> list[Evidence]:
+    """First records of each format of the internal topics."""
+    return version_inputs.evidence(
+        one.read.facts, _first(one.read.states), _first(one.read.commits)
+    )
+
+
+def _first(held: dict[int, list[Row]]) -> First:
+    found: First = {}
+    for replica, rows in held.items():
+        for row in rows:
+            version = -1 if row["value_version"] is None else row["value_version"]
+            stamp = -1 if row["max_timestamp_ms"] is None else row["max_timestamp_ms"]
+            found.setdefault((replica, version), (row["base_offset"], stamp))
+    return found

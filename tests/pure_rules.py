@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline.detect.coordinator_state import STUCK_MS
+from pipeline.replay.version_bounds import is_fixed
+from pipeline.spark import version_inputs
 from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 from tests import pure_health, pure_sidecars
@@ -123,8 +125,12 @@ def _markers(one: Replayed) -> Iterator[Row]:
 
 
 def _steps(one: Replayed) -> Iterator[Row]:
+    bounds = version_inputs.lower_bounds(pure_health.formats(one))
     for step in one.steps:
         if step["violation"]:
+            bound = bounds.get(step["copy"])
+            if bound and is_fixed("coordinator_state", step["violation"], bound.version):
+                step = step | {"violation": "epoch_rule"}
             where = step | {"topic": TXN_TOPIC, "partition": step["coordinator_partition"],
                             "first_offset": step["offset"]}  # fmt: skip
             yield finding("coordinator_state", step["violation"], "major", where,

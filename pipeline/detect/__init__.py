@@ -19,6 +19,7 @@ from pipeline.detect import (
     replica_divergence,
     sequence_gap,
     slow_transaction,
+    version_inferred,
     visibility,
     write_outside_transaction,
     zombie_write,
@@ -42,6 +43,7 @@ DETECTORS: tuple[ModuleType, ...] = (
     damaged_log,
     id_hygiene,
     manual_abort,
+    version_inferred,
 )
 """In the order of the documentation. Each has CODE, NEEDS (bronze facts), FIXED_IN and `find(*,
 tables) -> DataFrame`."""

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.replay.version_bounds import is_fixed
 from pipeline.spark import tables
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gap_inputs import sequence_gaps
@@ -21,6 +22,7 @@ from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scop
 from pipeline.spark.sidecars import sidecar_damage, txn_index
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
+from pipeline.spark.version_inputs import proven_versions, version_bound
 from schemas import bronze, silver
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "sequence_gaps",
     "sidecar_damage",
     "txn_index",
+    "version_bound",
 ]
 
 TAILS = ("torn_tail", "zero_tail")
@@ -98,10 +101,20 @@ def kept_promise(run: Run) -> Held:
 
 
 def coordinator_step(run: Run) -> Held:
-    """Steps that offend a rule."""
-    return tables.localise(
+    """Steps that offend a rule; one that names a defect is told as its rule where the log proves a fixed version."""
+    held = tables.localise(
         run.silver(silver.COORDINATOR_STEP).filter(F.col("violation").isNotNull())
     )
+    if held.is_empty:
+        return held
+    fixed = [
+        copy
+        for copy, version in proven_versions(run).items()
+        if is_fixed("coordinator_state", "double_epoch_bump", version)
+    ]
+    is_other = (F.col("violation") == "double_epoch_bump") & F.col("copy").isin(fixed)
+    told = F.when(is_other, F.lit("epoch_rule")).otherwise(F.col("violation"))
+    return held._replace(rows=held.rows.withColumn("violation", told))
 
 
 def shared_producer(run: Run) -> Held:

@@ -14,7 +14,7 @@ from tests.planting.transactions import PREPARE, TOPIC, Coordinator, State, home
 OFFSETS = "__consumer_offsets"
 
 
-def _found(name: str, state: State, *may: str) -> Planted:
+def _found(name: str | list[str], state: State, *may: str) -> Planted:
     return planted("coordinator_state", name, *may, topic=TOPIC, partition=state.partition,
                    transactional_id=state.transactional_id)  # fmt: skip
 
@@ -134,7 +134,7 @@ def double_epoch_bump(logs: CopiedLogs) -> Planted:
             rows, at = logs.rows(*name), last[name].marker
             rows[at] = rows[at].marked(builders.ABORT, epoch=rows[at].epoch + 1)
             logs.save(*name, rows)
-        return _found("double_epoch_bump", states[-1])
+        return _found(["double_epoch_bump", "epoch_rule"], states[-1])
     raise LookupError("no version-2 transaction in this recording")
 
 
