@@ -155,3 +155,13 @@ def test_a_header_may_not_ask_for_memory(tmp_path: Path) -> None:
     path.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
     with pytest.raises(WireError, match="a header of more"):
         list(members(str(path)))
+
+
+def test_archives_of_two_nights_are_two_copies(tmp_path: Path) -> None:
+    logs = recording("06") / "logs"
+    for night in ("monday", "tuesday"):
+        pack(tmp_path / f"{night}.tar.gz", logs)
+    planned = plan([str(tmp_path)])
+    assert {one.copy for one in planned.replicas} == {0, 1}
+    names = {one.copy: one.name.partition("/")[0] for one in planned.replicas}
+    assert names == {0: "monday.tar.gz", 1: "tuesday.tar.gz"}
