@@ -78,6 +78,11 @@ def _visible(browser: Any) -> int:
     return int(browser.execute_script(script))
 
 
+def _busy_s(browser: Any) -> float:
+    found = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(one["value"] for one in found if one["name"] == "TaskDuration"))
+
+
 def _choose(browser: Any, name: str, value: str) -> None:
     script = "const one = document.getElementById(arguments[0]); one.value = arguments[1]; "
     script += "one.dispatchEvent(new Event('change'))"
@@ -214,16 +219,19 @@ def test_nothing_is_wider_than_the_screen(browser: Any, tmp_path: Path, width: i
 def test_ten_thousand_findings_open_quickly(browser: Any, tmp_path: Path) -> None:
     page = _written(tmp_path, _many(10_000))
     assert page.stat().st_size < 10_000_000
+    # Processor time of the page's own thread: what else the machine does is not the page's fault.
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     times = []
     for _ in range(3):
         browser.get("about:blank")
+        before = _busy_s(browser)
         browser.get(page.as_uri())
-        timing = (
-            "const one = performance.getEntriesByType('navigation')[0]; return one.loadEventEnd"
-        )
-        times.append(browser.execute_script(timing))
-    print(f"10,000 findings: {page.stat().st_size / 1e6:.1f} MB, open in {min(times):.0f} ms")
-    assert min(times) < 2000
+        times.append(_busy_s(browser) - before)
+    browser.execute_cdp_cmd("Performance.disable", {})
+    print(
+        f"10,000 findings: {page.stat().st_size / 1e6:.1f} MB, open in {min(times):.2f} s of processor time"
+    )
+    assert 0 < min(times) < 2
     before = time.monotonic()
     _choose(browser, "by-code", "zombie_write")
     _search(browser, "topic-3")

@@ -69,7 +69,7 @@
   const unfold = document.getElementById("unfold");
   unfold.addEventListener("click", () => {
     const open = unfold.textContent === "Open all";
-    for (const row of rows) { if (!row.element.hidden) { row.element.open = open; } }
+    for (const row of rows) { if (!row.element.hidden && row.element.tagName === "DETAILS") { row.element.open = open; } }
     unfold.textContent = open ? "Close all" : "Open all";
   });
   const named = () => {
