@@ -67,4 +67,28 @@ RUN = Table(
     ("run_id",),
 )
 
-TABLES = (FINDING, RUN)
+METRIC = Table(
+    "gold",
+    "metric",
+    "A figure of transactions over time, by application: what operators draw. Names are `transactions_begun`, "
+    "`transactions_ongoing`, `transactions_committed`, `transactions_aborted`, `transactions_timed_out`, "
+    "`transactions_fenced`, `commit_latency`, `marker_latency` and `epochs_burnt` (`pipeline.replay.metrics`).",
+    (
+        Column("run_id", "string", "Run that counted."),
+        Column("copy", "int", "Copy of the cluster."),
+        Column("name", "string", "What was counted or measured."),
+        Column(
+            "application",
+            "string",
+            "Application, as its transactional ids tell; `(other)` beyond 200.",
+        ),
+        Column("quantile", "int", "50, 95 or 99 of a latency; null for counts.", True),
+        Column("bucket_start_ms", "long", "Beginning of the hour or day, in UTC."),
+        Column("bucket_ms", "long", "Its length: 3600000 or 86400000."),
+        Column("value", "double", "The figure."),
+        Column("unit", "string", "transactions, epochs or ms."),
+    ),
+    ("run_id", "copy", "name", "application", "quantile", "bucket_start_ms"),
+)
+
+TABLES = (FINDING, RUN, METRIC)

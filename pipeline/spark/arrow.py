@@ -15,6 +15,7 @@ _SCALARS = {
     "bigint": pa.int64(),
     "int": pa.int32(),
     "boolean": pa.bool_(),
+    "double": pa.float64(),
 }
 
 
