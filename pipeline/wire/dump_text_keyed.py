@@ -105,9 +105,10 @@ def console_txn(text: str) -> TxnEntry:
             match["id"], int(match[2]), int(match[3]), fields["state"], listed[1],
             int(fields["txnTimeoutMs"]), int(fields["txnLastUpdateTimestamp"]),
         )  # fmt: skip
+        start_ms = int(fields.get("txnStartTimestamp", -1))
     except (AssertionError, KeyError, ValueError):
         raise WireError("a transaction state that is not whole", "bad_record") from None
-    return entry._replace(start_ms=int(fields.get("txnStartTimestamp", -1)))
+    return entry._replace(start_ms=start_ms)
 
 
 def group_entry(rest: str) -> OffsetCommit | GroupRecord | UnknownGroupRecord:

@@ -432,6 +432,6 @@ def _with_sizes(batches: list[Batch]) -> list[Batch]:
     sized = list(batches)
     for at, batch in enumerate(sized[:-1]):
         gap = sized[at + 1].position - batch.position
-        if batch.size_bytes == 0 and gap > 0:
+        if batch.size_bytes == 0 and 0 < gap < 1 << 31:
             sized[at] = batch._replace(size_bytes=gap)
     return sized

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pipeline.spark.plan import plan
+from pipeline.spark.read_file import read_task
+from pipeline.spark.tasks import tasks_of
 from pipeline.wire import group_offsets, producer_snapshot, record, segment, txn_index, txn_state
 from pipeline.wire.batch import Batch
 from pipeline.wire.dump_text import Section, is_dump, parse
@@ -243,3 +248,34 @@ def test_prompts_and_several_dumps_in_one_text() -> None:
     found = list(parse(text.encode()))
     assert [one.topic for one in found if one.kind] == ["t", "u"]
     assert not [row for one in found for row in one.not_read]
+
+
+VALUES = (
+    b"-1",
+    b"9223372036854775807",
+    b"99999999999999999999",
+    b"2147483648",
+    b"",
+    b"NaN",
+    b"\xd9\xa1",
+)
+
+
+@pytest.mark.parametrize("ticket", [ticket[0] for ticket in TICKETS])
+def test_changed_numbers_and_bytes_are_rows_or_lines_but_no_exception(
+    tmp_path: Path, ticket: str
+) -> None:
+    chance = random.Random(ticket)
+    text = (DUMPS / f"{ticket}.txt").read_bytes()
+    numbers = list(re.finditer(rb"-?\d+", text))
+    for _ in range(60):
+        one = chance.choice(numbers)
+        changed = text[: one.start()] + chance.choice(VALUES) + text[one.end() :]
+        cut = chance.randrange(len(changed))
+        changed = chance.choice(
+            (changed, changed[:cut], changed[:cut] + b"\x00\xff\n" + changed[cut:])
+        )
+        (tmp_path / "ticket.txt").write_bytes(changed)
+        for task in tasks_of(plan([str(tmp_path)])):
+            for rows in read_task(task):
+                rows.validate()
