@@ -20,8 +20,13 @@ from pipeline.wire.dump_text_batch import (
 )
 from pipeline.wire.dump_text_keyed import Entry
 from pipeline.wire.dump_text_lines import Line, number
+from pipeline.wire.dump_text_repair import (
+    has_wrong_key_size,
+    with_sizes,
+    with_versions,
+    without_quoted,
+)
 from pipeline.wire.errors import WireError
-from pipeline.wire.group_offsets import OffsetCommit
 from pipeline.wire.log_dir import parse_name
 from pipeline.wire.producer_snapshot import SnapshotEntry
 from pipeline.wire.txn_index import AbortedTxn
@@ -36,7 +41,6 @@ ELIDED = "elided"
 """Reason of `...`: something was cut out."""
 MAX_NOT_READ = 10_000
 """Lines listed a section; more of them are one row."""
-_QUOTED_MOST = 64
 SIDECARS = (lines.SNAPSHOT, lines.ABORTED, lines.OFFSET_INDEX, lines.TIME_INDEX)
 
 
@@ -221,7 +225,7 @@ class SectionReader:
             self._note(here, error.reason, f"{error}: was it printed with the topic's decoder?")
             return
         self.entries.append((index, offset, entry))
-        if _has_wrong_key_size(entry, record.key_size):
+        if has_wrong_key_size(entry, record.key_size):
             self._note(here, EDITED, "the key has another size than printed")
 
     def _sidecar(self, line: Line) -> None:
@@ -290,11 +294,11 @@ class SectionReader:
     def finish(self, end: int) -> Iterator[Section]:
         """The section, when it holds anything."""
         self._flush()
-        batches, entries, quoted = _without_quoted(self.batches, self.entries)
+        batches, entries, quoted = without_quoted(self.batches, self.entries)
         for batch in quoted:
             self._note(self._place, EDITED, f"a batch at {batch.base_offset} that a payload quotes")
-        sized = _with_sizes(batches)
-        entries = _with_versions(entries)
+        sized = with_sizes(batches)
+        entries = with_versions(entries)
         if self.kind is not None or self.not_read or self.path is not None:
             yield Section(
                 self.path, self.kind, self.topic, self.position, end, self.line, sized, entries,
@@ -338,17 +342,6 @@ def _topic_of(rest: str) -> str | None:
     return OFFSETS_TOPIC if is_group else None
 
 
-def _has_wrong_key_size(entry: Entry, printed: int | None) -> bool:
-    if printed is None:
-        return False
-    if isinstance(entry, TxnEntry):
-        return printed != 4 + len(entry.transactional_id.encode("utf-8", "replace"))
-    if isinstance(entry, OffsetCommit):
-        names = entry.group_id + entry.topic
-        return printed != 10 + len(names.encode("utf-8", "replace"))
-    return False
-
-
 def _snapshot(line: Line) -> SnapshotEntry:
     get = line.fields.get
     first = get("currenttxnfirstoffset", "")
@@ -376,62 +369,3 @@ def _snapshot(line: Line) -> SnapshotEntry:
         coordinator_epoch,
         optional(first, -1),
     )
-
-
-def _without_quoted(
-    batches: list[Batch], entries: list[tuple[int, int, Entry]]
-) -> tuple[list[Batch], list[tuple[int, int, Entry]], list[Batch]]:
-    """Drops batch lines that stand inside a payload: the true ones meet around them, to the byte."""
-    kept: list[int] = []
-    for index, batch in enumerate(batches):
-        for back in range(1, min(len(kept), _QUOTED_MOST) + 1):
-            before = batches[kept[-back]]
-            if before.size_bytes > 0 and before.position + before.size_bytes == batch.position:
-                if back > 1 and before.last_offset < batch.base_offset:
-                    del kept[-back + 1 :]
-                break
-        kept.append(index)
-    if len(kept) == len(batches):
-        return batches, entries, []
-    place = {index: at for at, index in enumerate(kept)}
-    quoted = [batch for index, batch in enumerate(batches) if index not in place]
-    moved = [(place[index], offset, entry) for index, offset, entry in entries if index in place]
-    return [batches[index] for index in kept], moved, quoted
-
-
-def _with_versions(entries: list[tuple[int, int, Entry]]) -> list[tuple[int, int, Entry]]:
-    """The transaction version, which decoders before 4.1 do not print.
-
-    Under version 2 (KIP-890) each commit has an epoch of its own, and under none before: an id that
-    once prepares a commit with the epoch behind that of its transaction has version 2.
-    """
-    ongoing: dict[str, tuple[int, int]] = {}
-    second: set[str] = set()
-    for _, _, one in entries:
-        if not isinstance(one, TxnEntry) or one.value_version != 0:
-            continue
-        name, state = one.transactional_id, keyed.STATES[one.state]
-        if state == "Ongoing":
-            ongoing[name] = (one.producer_id, one.producer_epoch)
-        elif state == "PrepareCommit" and (
-            ongoing.get(name) == (one.producer_id, one.producer_epoch - 1)
-        ):
-            second.add(name)
-    if not second:
-        return entries
-    return [
-        (index, offset, one._replace(value_version=1, client_transaction_version=2))
-        if isinstance(one, TxnEntry) and one.value_version == 0 and one.transactional_id in second
-        else (index, offset, one)
-        for index, offset, one in entries
-    ]
-
-
-def _with_sizes(batches: list[Batch]) -> list[Batch]:
-    """Sizes that are not printed, from where the next batch begins."""
-    sized = list(batches)
-    for at, batch in enumerate(sized[:-1]):
-        gap = sized[at + 1].position - batch.position
-        if batch.size_bytes == 0 and 0 < gap < 1 << 31:
-            sized[at] = batch._replace(size_bytes=gap)
-    return sized
