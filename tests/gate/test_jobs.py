@@ -30,6 +30,12 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Written:
     monkeypatch.setattr(
         tables, "replace", lambda rows, table, *_, **__: written.append((table.name, rows))
     )
+    monkeypatch.setattr(
+        tables,
+        "replace_rows",
+        lambda _, rows, table, *__, **___: written.append((table.name, rows)),
+        raising=False,
+    )
     return written
 
 

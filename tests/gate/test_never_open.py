@@ -43,6 +43,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(session, "build", lambda **_: None)
     monkeypatch.setattr(tables, "local", lambda *_: None)
     monkeypatch.setattr(tables, "replace", lambda *_, **__: None)
+    monkeypatch.setattr(tables, "replace_rows", lambda *_, **__: None, raising=False)
     arguments = ["gate", "--output", str(tmp_path / "out"), "--now", NOW, "--format", "json"]
     root = tmp_path / "out"
     return World(root, stored_output.tables(), stored_output.summary(), arguments, monkeypatch)
