@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from pipeline.config import Gate
 from pipeline.gate.policy import CURRENT, Finding, is_failing
-from pipeline.gate.profile import BRONZE, SILVER, Profile, declared_types, name_of
+from pipeline.gate.profile import BRONZE, GOLD, SILVER, Profile, declared_types, name_of
 from pipeline.gate.segments import NOTHING
 from pipeline.spark import stored
-from schemas import bronze, gold, silver
+from schemas import bronze, silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 from schemas.table import Table
 
 Row = dict[str, Any]
-PIECES = {"bronze": BRONZE, "silver": SILVER, "gold": (gold.FINDING,)}
+PIECES = {"bronze": BRONZE, "silver": SILVER, "gold": GOLD}
 
 
 class Judged(NamedTuple):

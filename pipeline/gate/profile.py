@@ -39,7 +39,7 @@ SILVER = (
     silver_tables.SEQUENCE_EVENT,
     silver_tables.COMMITTED_OFFSET,
 )
-GOLD = (gold_tables.FINDING,)
+GOLD = (gold_tables.FINDING, gold_tables.METRIC)
 _SUMS = {
     "silver.transaction": "partition_count",
     "silver.partition_txn": "record_count",
