@@ -22,7 +22,7 @@ from pipeline.errors import UsageError
 from pipeline.gate.policy import suppress
 from pipeline.publish import AuditResult, conclude, write_files, write_summary
 from pipeline.run_name import run_name
-from pipeline.spark import bronze, silver, tables
+from pipeline.spark import bronze, metrics, silver, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
 from pipeline.spark.silver import Run
@@ -77,7 +77,8 @@ def run(spark: SparkSession, config: Config, progress: Progress = _quiet) -> Aud
         return _partial(one, laps, started)
     stage("detecting")
     attempted = coverage.attempted(one)
-    detected = found.detect(one, attempted)
+    with metrics.written_beside(one):
+        detected = found.detect(one, attempted)
     earlier = [row for row in history if row["run_id"] != run_id]
     previous = _previous(spark, config.output, earlier)
     current = found.with_status(
@@ -178,8 +179,8 @@ def _previous(
 
 
 def _write_findings(spark: SparkSession, current: list[dict[str, Any]], one: Run) -> None:
-    frame = tables.local(spark, found.stored_rows(current, one.run_id), gold.FINDING.ddl())
-    tables.replace(frame, gold.FINDING, one.output, one.run_id, also=one.expired)
+    rows = found.stored_rows(current, one.run_id)
+    tables.replace_rows(spark, rows, gold.FINDING, one.output, one.run_id, also=one.expired)
 
 
 def _facts(
@@ -232,6 +233,5 @@ def write_result(
         json.dumps(summary, sort_keys=True),
     )
     output = str(Path(result.output_dir).parents[1])
-    frame = tables.local(spark, [row], gold.RUN.ddl())
-    tables.replace(frame, gold.RUN, output, result.run_id, also=also)
+    tables.replace_rows(spark, [row], gold.RUN, output, result.run_id, also=also)
     write_summary(result)

@@ -126,8 +126,8 @@ def gate(config: Config, session: Callable[[], SparkSession], said: list[str]) -
     write_files(result, config)
     if _content(result.summary) != _content(summary) or findings != one.findings:
         spark = session()
-        rows = tables.local(spark, found.stored_rows(findings, one.run_id), gold.FINDING.ddl())
-        tables.replace(rows, gold.FINDING, config.output, one.run_id)
+        rows = found.stored_rows(findings, one.run_id)
+        tables.replace_rows(spark, rows, gold.FINDING, config.output, one.run_id)
         write_result(spark, result, one.sequence)
     else:
         write_summary(result)

@@ -331,4 +331,12 @@ SEGMENT = Table(
     ("segment_id",),
 )
 
+_DETAIL = (*(column.name for column in _PLACE), "base_offset", "max_timestamp_ms", "detail")
+ENTRY = ENTRY._replace(
+    parts=(
+        *((table.name, table.names) for table in (BATCH, TXN_STATE, OFFSET_COMMIT)),
+        *((kind, _DETAIL) for kind in ("group_metadata", "sidecar", "unreadable", "scan")),
+    )
+)
+
 TABLES = (BATCH, TXN_STATE, OFFSET_COMMIT, GROUP_METADATA, SIDECAR, UNREADABLE, SEGMENT)

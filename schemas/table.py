@@ -37,6 +37,8 @@ class Table(NamedTuple):
         doc: One paragraph: what a row is.
         columns: In the order in which they are stored; Arrow batches are read by position.
         key: Names of the columns that identify a row within a run.
+        parts: Of a physical table that holds several logical ones: kind -> columns that its rows use. Such a table has
+            a column `kind` and is partitioned by it.
     """
 
     layer: str
@@ -44,6 +46,7 @@ class Table(NamedTuple):
     doc: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,4 +107,6 @@ def union(name: str, doc: str, *tables: Table) -> Table:
             known = columns.setdefault(column.name, column._replace(nullable=True))
             if known.type != column.type:
                 raise ValueError(f"{name}: {column.name} is {known.type} and {column.type}")
-    return Table(tables[0].layer, name, doc, tuple(columns.values()), ("kind", *tables[0].key))
+    parts = tuple((table.name, table.names) for table in tables)
+    key = ("kind", *tables[0].key)
+    return Table(tables[0].layer, name, doc, tuple(columns.values()), key, parts)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,6 +16,7 @@ from pipeline.spark import tables
 from pipeline.spark.entry import Place
 from pipeline.spark.extent import Row, disjointed, merged, overlaps
 from pipeline.spark.inventory import Plan
+from pipeline.spark.parquet import File
 from pipeline.spark.plan_rows import WHOLE_LOG_DIR, PlanRows, plan_rows
 from pipeline.spark.read_file import read_task
 from pipeline.spark.tasks import Task, bins, tasks_of
@@ -21,7 +24,6 @@ from schemas import bronze
 from schemas.table import Table
 
 TASKS_PER_CORE = 3
-_DRIVER_KINDS = ("scan", "unreadable")
 
 
 class Ingested(NamedTuple):
@@ -77,22 +79,16 @@ def _decode(
     count = max(len(shares), 1)
     # A range has one row a partition: each share is one task, with no shuffle that could pair two.
     numbers = spark.range(0, count, 1, count)
-    entries = numbers.mapInArrow(_reader(shares, known), bronze.ENTRY.ddl())
-    tables.replace(
-        entries,
+    files = tables.replace(
+        numbers,
         bronze.ENTRY,
         output,
         run_id,
-        by=("kind",),
         also=[*_uncommitted(spark, output, run_id), *expired],
+        function=_reader(shares, known),
     )
-    rows = (
-        tables.read(spark, bronze.ENTRY, output, run_id)
-        .filter(F.col("kind").isin(*_DRIVER_KINDS) & (F.col("replica_id") != WHOLE_LOG_DIR))
-        .select("kind", "segment_id", "replica_id", "detail")
-        .toArrow()
-    )
-    return _details(rows, "scan"), _details(rows, "unreadable")
+    folder = tables.path(bronze.ENTRY, output)
+    return _details(files, folder, "scan"), _details(files, folder, "unreadable")
 
 
 def _reader(
@@ -117,13 +113,7 @@ def write_segments(
     """Writes the commit record of the ingest."""
     names = bronze.SEGMENT.names
     rows = [tuple(segment[name] for name in names) for segment in ingested.segments]
-    tables.replace(
-        tables.local(spark, rows, bronze.SEGMENT.ddl()),
-        bronze.SEGMENT,
-        output,
-        run_id,
-        also=expired,
-    )
+    tables.replace_rows(spark, rows, bronze.SEGMENT, output, run_id, also=expired)
 
 
 def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:
@@ -176,9 +166,15 @@ def _uncommitted(spark: SparkSession, output: str, run_id: str) -> list[str]:
     return sorted(begun - committed)
 
 
-def _details(rows: pa.Table, kind: str) -> list[dict[str, Any]]:
+def _details(files: Sequence[File], folder: str, kind: str) -> list[Row]:
+    """Rows of a small kind, from the files that were just written; those of whole log directories excepted."""
+    rows = []
+    for file in files:
+        if file.kind == kind:
+            columns = [*Place._fields, "detail"]
+            rows += pq.ParquetFile(os.path.join(folder, file.path)).read(columns).to_pylist()
     return [
-        {**json.loads(row["detail"]), **{name: row[name] for name in Place._fields}}
-        for row in rows.to_pylist()
-        if row["kind"] == kind
+        {**json.loads(row.pop("detail")), **row}
+        for row in rows
+        if row["replica_id"] != WHOLE_LOG_DIR
     ]

@@ -15,7 +15,7 @@ from pipeline.spark import coverage as covered
 from pipeline.spark.bronze import Ingested
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.plan import Plan
-from pipeline.spark.stateful import replay
+from pipeline.spark.stateful import sorted_rows
 from schemas import bronze as declared
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
@@ -149,8 +149,8 @@ def build(run: Run, stage: Callable[[str], None]) -> None:
 
 def write_replicas(run: Run) -> None:
     """`silver.replica`."""
-    rows = tables.local(run.spark, [tuple(one) for one in run.facts], silver.REPLICA.ddl())
-    tables.replace(rows.coalesce(1), silver.REPLICA, run.output, run.run_id, also=run.expired)
+    rows = [tuple(one) for one in run.facts]
+    tables.replace_rows(run.spark, rows, silver.REPLICA, run.output, run.run_id, also=run.expired)
 
 
 def _replayed(run: Run, topic: str | None = None) -> DataFrame:
@@ -188,14 +188,14 @@ def write_coordinator(run: Run) -> None:
     states = _counted(run, run.bronze(declared.TXN_STATE))
     mine = _replayed(run, TXN_TOPIC).select("replica_id")
     rows = states.join(mine, "replica_id", how="left_semi").select(*coordinator_rows.INPUT)
-    replayed = replay(
-        rows,
-        keys=("replica_id", "transactional_id"),
-        order=("base_offset",),
+    tables.replace(
+        sorted_rows(rows, keys=("replica_id", "transactional_id"), order=("base_offset",)),
+        silver.COORDINATOR,
+        run.output,
+        run.run_id,
+        also=run.expired,
         function=coordinator_rows.replayer(logs),
-        table=silver.COORDINATOR,
     )
-    tables.replace(replayed, silver.COORDINATOR, run.output, run.run_id, also=run.expired)
 
 
 def write_offsets(run: Run) -> None:
@@ -226,14 +226,14 @@ def write_offsets(run: Run) -> None:
         allowMissingColumns=True,
     )
     rows = shaped.join(mine, "replica_id", how="left_semi").select(*offset_rows.INPUT)
-    replayed = replay(
-        rows,
-        keys=("replica_id",),
-        order=("base_offset",),
+    tables.replace(
+        sorted_rows(rows, keys=("replica_id",), order=("base_offset",)),
+        silver.COMMITTED_OFFSET,
+        run.output,
+        run.run_id,
+        also=run.expired,
         function=offset_rows.materialiser(places),
-        table=silver.COMMITTED_OFFSET,
     )
-    tables.replace(replayed, silver.COMMITTED_OFFSET, run.output, run.run_id, also=run.expired)
 
 
 def batches_with_history(run: Run) -> DataFrame:
@@ -254,14 +254,14 @@ def write_partitions(run: Run) -> None:
     rows = owned.withColumn("kind", F.lit(partition_rows.RUN)).unionByName(
         promises.withColumn("kind", F.lit(partition_rows.PROMISE)), allowMissingColumns=True
     )
-    judged = replay(
-        rows,
-        keys=partition_rows.KEYS,
-        order=("kind",),
+    tables.replace(
+        sorted_rows(rows, keys=partition_rows.KEYS, order=("kind",)),
+        silver.PARTITION_HISTORY,
+        run.output,
+        run.run_id,
+        also=run.expired,
         function=partition_rows.aligner(run.coverage),
-        table=silver.PARTITION_HISTORY,
     )
-    tables.replace(judged, silver.PARTITION_HISTORY, run.output, run.run_id, also=run.expired)
 
 
 def _owner_of(owner: DataFrame) -> DataFrame:
@@ -332,12 +332,8 @@ def write_events(run: Run) -> None:
     )
     if irregular.isEmpty():
         if tables.exists(silver.SEQUENCE_EVENT, run.output):
-            tables.replace(
-                tables.empty(run.spark, silver.SEQUENCE_EVENT),
-                silver.SEQUENCE_EVENT,
-                run.output,
-                run.run_id,
-                also=run.expired,
+            tables.replace_rows(
+                run.spark, [], silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired
             )
         return
     batches = batches_with_history(run).join(

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from schemas.table import Table
-
-Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Key = tuple[object, ...]
 
 
-def replay(
+def sorted_rows(
     rows: DataFrame,
     *,
     keys: tuple[str, ...],
     order: tuple[str, ...],
-    function: Function,
-    table: Table,
     partitions: int | None = None,
 ) -> DataFrame:
-    """Runs a state machine over groups.
+    """Rows as a state machine over groups wants them; `mapInArrow` or `tables.replace` run it.
 
-    Nothing of a group is held but what the function keeps: Spark sorts on disk where it has to, and
-    a hot key delays only its own task.
+    Nothing of a group is held but what the state machine keeps: Spark sorts on disk where it has to, and a hot key
+    delays only its own task. A key may begin and end in mid-batch, or span many batches.
 
     Args:
         rows: Input.
         keys: Rows with equal keys go to one task, next to each other.
         order: Further sort columns within a key.
-        function: Gets the sorted batches of a task; a key may begin and end in mid-batch, or span
-            many batches. It has to yield batches of `arrow_schema(table)`: they are read by
-            position.
-        table: Declaration of the rows that it yields.
         partitions: Number of tasks; Spark's setting by default.
     """
     count = () if partitions is None else (partitions,)
-    ordered = rows.repartition(*count, *keys).sortWithinPartitions(*keys, *order)
-    return ordered.mapInArrow(function, table.ddl())
+    return rows.repartition(*count, *keys).sortWithinPartitions(*keys, *order)
 
 
 def groups(batches: Iterator[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[pa.Table]:

@@ -1,13 +1,15 @@
 """The Delta tables under the output root; the only module that knows Delta.
 
 A table is partitioned by `run_id` and replaced by run, so a run that is killed and started again with the same id ends
-in the same tables.
+in the same tables. Tasks write the Parquet files (`parquet`); a commit adds them through Delta's own transaction.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +20,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.errors import AuditError, OutputConflict
+from pipeline.spark import parquet
 from pipeline.spark.arrow import arrow_schema, ddl_schema
-from schemas.table import Table
+from pipeline.spark.parquet import File, Function
+from schemas.table import Column, Table
 
 LOCAL_ROWS = 100_000
 """Rows that a detector's input may have to be held on the driver."""
@@ -81,39 +85,130 @@ def replace(
     table: Table,
     output: str,
     run_id: str,
-    by: tuple[str, ...] = (),
     also: Sequence[str] = (),
-) -> None:
-    """Replaces one run's rows of a table in one commit.
+    function: Function | None = None,
+) -> list[File]:
+    """Replaces one run's rows of a table in one commit; the tasks write the files.
 
     Args:
-        rows: The table's columns by name, `run_id` excepted.
+        rows: The table's columns by name, `run_id` excepted; or the input of `function`.
         table: Declaration.
         output: Output root.
         run_id: Run whose rows are replaced.
-        by: Further partition columns.
+        also: Runs whose rows are removed by the same commit.
+        function: Makes the rows from `rows` in Arrow, as for `mapInArrow`.
+
+    Returns:
+        The files that hold the rows.
+
+    Raises:
+        OutputConflict: The table was written by another version.
+    """
+    _begin(rows.sparkSession, table, output)
+    if function is None:
+        rows = rows.select(*_stored(table).names)
+    write = parquet.writer(_stored(table), path(table, output), _partition(run_id), function)
+    written = rows.mapInArrow(write, parquet.WRITTEN).toArrow().to_pylist()
+    files = [File(**row) for row in written]
+    _commit(rows.sparkSession, table, output, (run_id, *also), files)
+    return files
+
+
+def replace_rows(
+    spark: SparkSession,
+    rows: Sequence[Sequence[Any]],
+    table: Table,
+    output: str,
+    run_id: str,
+    also: Sequence[str] = (),
+) -> None:
+    """Replaces one run's rows by rows of the driver, in one commit and without a job.
+
+    Args:
+        spark: The session.
+        rows: Values in the order of the table's columns.
+        table: Declaration.
+        output: Output root.
+        run_id: Run whose rows are replaced.
         also: Runs whose rows are removed by the same commit.
 
     Raises:
         OutputConflict: The table was written by another version.
     """
-    name = f"{table.layer}.{table.name}"
-    _hook(f"before {name}")
-    shaped = rows.select(
-        *(column.name for column in table.columns if column.name != RUN), F.lit(run_id).alias(RUN)
-    )
-    writer = (
-        shaped.write.format("delta")
-        .mode("overwrite")
-        .partitionBy(RUN, *by)
-        .option("delta.dataSkippingNumIndexedCols", "0")
-    )
+    _begin(spark, table, output)
+    schema = arrow_schema(table)
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    files = parquet.write(iter([batch]), _stored(table), path(table, output), _partition(run_id))
+    _commit(spark, table, output, (run_id, *also), files)
+
+
+def _stored(table: Table) -> Table:
+    """The table as its files hold it: the run is in the name of their folder."""
+    return table._replace(columns=tuple(one for one in table.columns if one.name != RUN))
+
+
+def _partition(run_id: str) -> str:
+    return f"{RUN}={run_id}"
+
+
+def _begin(spark: SparkSession, table: Table, output: str) -> None:
+    _hook(f"before {table.layer}.{table.name}")
     if exists(table, output):
-        _check_columns(rows.sparkSession.read.format("delta").load(path(table, output)), table)
-        runs = ", ".join(f"'{one}'" for one in (run_id, *also))
-        writer = writer.option("replaceWhere", f"{RUN} IN ({runs})")
-    writer.save(path(table, output))
-    _hook(f"after {name}")
+        read_runs(spark, table, output)
+
+
+def _commit(
+    spark: SparkSession, table: Table, output: str, runs: Sequence[str], files: Sequence[File]
+) -> None:
+    """One Delta transaction: all files of `runs` go, `files` come, and the table is made if it is not there."""
+    jvm: Any = spark._jvm
+    session = spark._jsparkSession
+    delta = jvm.org.apache.spark.sql.delta
+    begun = delta.DeltaLog.forTable(session, path(table, output)).startTransaction()
+    actions = jvm.java.util.ArrayList()
+    if exists(table, output):
+        known = begun.filterFiles().iterator()
+        while known.hasNext():
+            file = known.next()
+            if file.partitionValues().apply(RUN) in runs:
+                actions.add(file.remove())
+    else:
+        begun.updateMetadata(_action(jvm, "metaData", _metadata(jvm, table)), False)
+    now = int(time.time() * 1000)
+    for one in files:
+        kind = {parquet.KIND: one.kind} if table.parts else {}
+        added = {
+            "path": one.path,
+            "partitionValues": {RUN: runs[0], **kind},
+            "size": one.size_bytes,
+            "modificationTime": now,
+            "dataChange": True,
+            "stats": json.dumps({"numRecords": one.row_count}),
+        }
+        actions.add(_action(jvm, "add", added))
+    operation = getattr(delta, "DeltaOperations$ManualUpdate$").__getattr__("MODULE$")
+    begun.commit(jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq(), operation)
+    _hook(f"after {table.layer}.{table.name}")
+
+
+def _metadata(jvm: Any, table: Table) -> dict[str, Any]:
+    """Action that makes the table (Delta protocol: Change Metadata)."""
+    columns = table._replace(columns=(*_stored(table).columns, Column(RUN, "string", "Run.")))
+    schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(columns.ddl()).json()
+    return {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema,
+        "partitionColumns": [RUN, *((parquet.KIND,) if table.parts else ())],
+        "configuration": {"delta.dataSkippingNumIndexedCols": "0"},
+    }
+
+
+def _action(jvm: Any, name: str, content: dict[str, Any]) -> Any:
+    action = jvm.org.apache.spark.sql.delta.actions.Action
+    return action.fromJson(json.dumps({name: content}))
 
 
 def vacuum(spark: SparkSession, output: str) -> None:

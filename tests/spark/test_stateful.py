@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.spark.stateful import groups, replay, runs
+from pipeline.spark.stateful import groups, runs, sorted_rows
 from schemas.table import Column, Table
 
 COUNTS = Table(
@@ -75,9 +75,8 @@ def test_replay_gives_whole_sorted_groups(spark: SparkSession) -> None:
     rows = spark.range(0, 70_000, 1, 4).selectExpr(
         "if(id % 7 = 0, null, if(id < 60000, 1, id % 5)) as key", "hash(id) as value"
     )
-    found = replay(
-        rows, keys=("key",), order=("value",), function=count, table=COUNTS, partitions=3
-    )
+    in_order = sorted_rows(rows, keys=("key",), order=("value",), partitions=3)
+    found = in_order.mapInArrow(count, COUNTS.ddl())
     expected = {row["key"]: row["count"] for row in rows.groupBy("key").count().collect()}
     assert {row["key"]: row["rows"] for row in found.collect()} == expected
     assert all(row["is_sorted"] for row in found.collect())
