@@ -82,6 +82,7 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
             walk.root(root, number, label)
         except OSError as error:
             raise UsageError(f"input {sanitise(given)} cannot be read: {error.strerror}") from None
+    _logs_alone(walk, inputs)
     topic_ids = {one.path: _topic_id(walk, one) for one in walk.partitions}
     log_dirs = _log_dirs(walk, topic_ids)
     cluster = _cluster(log_dirs, cluster_id)
@@ -100,6 +101,25 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
         tuple(walk.skipped),
         tuple(walk.unread),
     )
+
+
+def _logs_alone(walk: Walk, inputs: Sequence[str]) -> None:
+    """Texts and exports beside log directories are listed and not read: they would be taken for further replicas.
+
+    Raises:
+        UsageError: An input of its own is nothing but texts or exports, and another one holds logs.
+    """
+    with_logs = {one.root for one in walk.partitions if one.source == LOG}
+    if not with_logs:
+        return
+    others = [one for one in walk.partitions if one.source != LOG]
+    for one in others:
+        if one.root not in with_logs:
+            given = sanitise(redact(inputs[one.root]))
+            raise UsageError(
+                f"input {given} is a dump text or an export, another holds log directories: audit one at a time"
+            )
+    walk.leave_out(others, "beside log directories, which tell more: give it alone to audit it")
 
 
 def _local(given: str) -> str:

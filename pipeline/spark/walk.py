@@ -100,6 +100,7 @@ class Walk:
         self.folders: dict[str, tuple[str, dict[str, File]]] = {}
         self.skipped: list[Skipped] = []
         self.unread: list[Skipped] = []
+        self._texts: set[str] = set()
         self._entered: set[tuple[int, int]] = set()
         self._base = ""
         self._root = 0
@@ -233,6 +234,14 @@ class Walk:
         else:
             self._skip(file, "not a file of a log")
 
+    def leave_out(self, partitions: Sequence[Partition], why: str) -> None:
+        """Lists partitions that must not be read, and forgets what was doubtful about them."""
+        for one in partitions:
+            del self._partitions[one.path]
+            for file in one.files.values():
+                self.skipped.append(Skipped(file.name, "foreign", f"{one.source} {why}", file.size))
+        self.unread = [one for one in self.unread if one.name not in self._texts]
+
     def _skip(self, file: File, why: str) -> None:
         self.skipped.append(Skipped(file.name, "foreign", why, file.size))
 
@@ -273,6 +282,7 @@ class Walk:
             return True
         if sections is None:
             return False
+        self._texts.add(file.name)
         for one in sections.dumps:
             place = f"{path}/{base_name}!{one.number}"
             name = f"{file.name}: {one.partition}/{one.base_name}"

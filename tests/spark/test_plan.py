@@ -215,3 +215,18 @@ def test_broken_text_files_are_named_and_empty_ones_say_nothing(tmp_path: Path) 
     assert [one.name for one in found.unread] == ["broker-1/replication-offset-checkpoint"]
     (one,) = found.log_dirs
     assert (one.broker_id, one.has_checkpoints, one.high_watermarks) == (None, False, {})
+
+
+def test_a_text_beside_log_directories_is_listed_and_takes_nothing_from_them(
+    tmp_path: Path,
+) -> None:
+    log_dir(tmp_path / "copy", 7)
+    alone = plan([str(tmp_path / "copy")])
+    text = Path(__file__).parents[1] / "dumps" / "03-open-transaction.txt"
+    shutil.copy(text, tmp_path / "copy" / "ticket.txt")
+    beside = plan([str(tmp_path / "copy")])
+    assert (beside.replicas, beside.unread) == (alone.replicas, alone.unread)
+    assert any("give it alone" in one.detail for one in beside.skipped)
+    assert [one.source for one in plan([str(text)]).replicas] == ["text"]
+    with pytest.raises(UsageError, match="one at a time"):
+        plan([str(tmp_path / "copy"), str(text)])
