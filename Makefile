@@ -1,13 +1,14 @@
 # make test        everything that fits into 20 minutes on 2 cores
 # make test-fast   what needs no JVM, under a minute
 # make test-full   the counts of docs/reliability.md as well
+# make notebooks   notebooks/*.ipynb from notebooks/*.py
 # make lint        format, style, types, layers
 SHELL := bash
 PYTHON := .venv/bin/python
 export PYTHONPATH := $(CURDIR)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: setup test test-fast test-full lint format
+.PHONY: setup test test-fast test-full lint format notebooks
 
 setup:
 	@for python in "$${PYTHON_FOR_SETUP:-python3}" python3.13 python3.12 python3.11; do \
@@ -32,3 +33,6 @@ lint: setup
 format: setup
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+
+notebooks: setup
+	.venv/bin/jupytext --to ipynb notebooks/*.py
