@@ -21,6 +21,8 @@ from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 from schemas.table import Table
 
+_MANY_BATCHES = 100_000
+_SHARES_PER_CORE = 8
 _RUN_COLUMNS = ("copy", "topic", "partition", "replica_id")
 
 
@@ -255,13 +257,20 @@ def write_partitions(run: Run) -> None:
         promises.withColumn("kind", F.lit(partition_rows.PROMISE)), allowMissingColumns=True
     )
     tables.replace(
-        sorted_rows(rows, keys=partition_rows.KEYS, order=("kind",)),
+        sorted_rows(rows, keys=partition_rows.KEYS, order=("kind",), partitions=_shares(run)),
         silver.PARTITION_HISTORY,
         run.output,
         run.run_id,
         also=run.expired,
         function=partition_rows.aligner(run.coverage),
     )
+
+
+def _shares(run: Run) -> int | None:
+    """Tasks for few keys of much work each: more than cores, so that two keys rarely wait for each other."""
+    if sum(segment["batch_count"] for segment in run.ingested.segments) < _MANY_BATCHES:
+        return None
+    return run.spark.sparkContext.defaultParallelism * _SHARES_PER_CORE
 
 
 def _owner_of(owner: DataFrame) -> DataFrame:

@@ -118,7 +118,8 @@ def pieces(
         only: Column -> values wanted.
     """
     declared = arrow_schema(table)
-    wanted = {**(only or {}), KIND: (table.name,)}
+    # Only a physical table of several logical ones tells them by kind; elsewhere it is a column like others.
+    wanted = {**(only or {}), **({KIND: (table.name,)} if table in _PHYSICAL else {})}
     for file in files(table, output, run_id):
         source = pq.ParquetFile(file)
         known = source.schema_arrow.names
