@@ -1,4 +1,7 @@
-"""Clean lives of the model, copied in every way, accuse nobody (minor words on health are allowed). AUDIT_HISTORIES sets how many (200)."""
+"""Clean lives of the model, copied in every way, accuse nobody; minor words on health are allowed.
+
+AUDIT_HISTORIES sets how many (200).
+"""
 
 from __future__ import annotations
 
