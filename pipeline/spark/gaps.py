@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -51,7 +51,8 @@ def segment_gaps(
             by_replica[segment["replica_id"]].append(segment)
     damaged = {row["segment_id"] for row in unreadable}
     places = {one.replica_id: one for one in facts if one.topic not in INTERNAL}
-    cleaned = _cleaned(plan, places, by_replica)
+    topics = {replica_id: (one.copy, one.topic) for replica_id, one in places.items()}
+    cleaned = cleaned_topics(plan, topics, (one for held in by_replica.values() for one in held))
     is_clean = {log_dir.path: log_dir.is_clean_shutdown for log_dir in plan.log_dirs}
     gaps = []
     for replica_id, place in sorted(places.items()):
@@ -68,18 +69,21 @@ def segment_gaps(
     return gaps
 
 
-def _cleaned(
-    plan: Plan, places: dict[int, ReplicaFacts], by_replica: dict[int, list[Row]]
+def cleaned_topics(
+    plan: Plan, places: Mapping[int, tuple[int, str]], segments: Iterable[Row]
 ) -> set[tuple[int, str]]:
-    """(copy, topic) with a sign of cleaning."""
-    cleaned = {
-        (log_dir.copy, topic) for log_dir in plan.log_dirs for topic, _ in log_dir.cleaner_offsets
-    }
-    for replica_id, place in places.items():
-        for segment in by_replica[replica_id]:
-            if (
-                segment["hole_end_offset"] is not None
-                or segment["shortened_end_offset"] is not None
-            ):
-                cleaned.add((place.copy, place.topic))
+    """(copy, topic) of which any replica shows cleaning: a checkpoint, a hole in a segment, a shortened batch.
+
+    Args:
+        plan: What was found.
+        places: Replica id -> (copy, topic), of the replicas whose segments count.
+        segments: Rows of `bronze.segment`.
+    """
+    cleaned = {(one.copy, topic) for one in plan.log_dirs for topic, _ in one.cleaner_offsets}
+    for segment in segments:
+        is_cleaned = (
+            segment["hole_end_offset"] is not None or segment["shortened_end_offset"] is not None
+        )
+        if is_cleaned and segment["replica_id"] in places:
+            cleaned.add(places[segment["replica_id"]])
     return cleaned

@@ -17,6 +17,7 @@ from pipeline.replay.statement import Statement
 from pipeline.replay.visibility import Ended, Listed
 from pipeline.spark import stated, stored
 from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.gaps import cleaned_topics
 from pipeline.spark.inventory import Plan
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
@@ -34,11 +35,8 @@ def log_places(
 ) -> dict[int, LogPlace]:
     """Replica id -> what the sidecar rules have to know of it."""
     log_dirs = {one.path: one for one in plan.log_dirs}
-    cleaned = {(one.copy, topic) for one in plan.log_dirs for topic, _ in one.cleaner_offsets}
     topic_of = {one.replica_id: (one.copy, one.topic) for one in plan.replicas}
-    for segment in segments:
-        if segment["hole_end_offset"] is not None or segment["shortened_end_offset"] is not None:
-            cleaned.add(topic_of[segment["replica_id"]])
+    cleaned = cleaned_topics(plan, topic_of, segments)
     found = {}
     for one in facts:
         log_dir = log_dirs[one.log_dir]

@@ -23,7 +23,6 @@ from schemas.table import Table
 
 _MANY_BATCHES = 100_000
 _SHARES_PER_CORE = 8
-_RUN_COLUMNS = ("copy", "topic", "partition", "replica_id")
 
 
 class Run(NamedTuple):

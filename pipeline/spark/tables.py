@@ -202,7 +202,11 @@ def _metadata(jvm: Any, table: Table) -> dict[str, Any]:
         "format": {"provider": "parquet", "options": {}},
         "schemaString": schema,
         "partitionColumns": [RUN, *((parquet.KIND,) if table.parts else ())],
-        "configuration": {"delta.dataSkippingNumIndexedCols": "0"},
+        # `files` reads the commits of runs that are kept, so Delta must not remove them after its thirty days.
+        "configuration": {
+            "delta.dataSkippingNumIndexedCols": "0",
+            "delta.enableExpiredLogCleanup": "false",
+        },
     }
 
 

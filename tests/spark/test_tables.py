@@ -41,6 +41,14 @@ def test_a_run_replaces_its_own_rows_only(spark: SparkSession, tmp_path: Path) -
     assert tables.partition_folders(THING, str(tmp_path)) == {"one", "two", "three"}
 
 
+def test_delta_keeps_the_commits_that_name_the_files_of_a_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(spark, tmp_path, "one", "a")
+    (row,) = spark.sql(f"DESCRIBE DETAIL delta.`{tables.path(THING, str(tmp_path))}`").collect()
+    assert row["properties"]["delta.enableExpiredLogCleanup"] == "false"
+
+
 def test_a_log_folder_without_a_commit_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
     Path(tables.path(THING, str(tmp_path)), "_delta_log").mkdir(parents=True)
     assert not tables.exists(THING, str(tmp_path))
