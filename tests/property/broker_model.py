@@ -64,6 +64,7 @@ class Model(Coordinator):
         self.internal = 2
         self.first_epoch = 0
         self.cleaning = self.deleting = 0.0
+        self.has_lost = False
         every = {
             **(topics or {"a": 2, "b": 2}),
             TXN_TOPIC: self.internal,

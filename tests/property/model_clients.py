@@ -13,6 +13,7 @@ from tests.property.model_types import (
     INVALID_STATE,
     OFFSETS_TOPIC,
     OK,
+    OUT_OF_ORDER,
     TopicPartition,
 )
 
@@ -164,7 +165,7 @@ def _send(
             name, session.producer_id, session.epoch, sequence, count, create_ms,
             owner=session.owner,
         )  # fmt: skip
-        if error in (FENCED, INVALID_STATE):
+        if error in (FENCED, INVALID_STATE) or (error == OUT_OF_ORDER and model.has_lost):
             return error
         if error != OK:
             raise AssertionError(f"the model's client lost its sequence: {error}")
@@ -185,8 +186,12 @@ def idempotent(model: Model, batches: int) -> Iterator[int]:
         if rng.random() < 0.02:
             epoch, sequences = epoch + 1, {}
         sequence = sequences.get(name, 0)
-        if model.produce(name, producer_id, epoch, sequence, count, model.now) != OK:
-            raise AssertionError("the model's idempotent producer was refused")
+        error = model.produce(name, producer_id, epoch, sequence, count, model.now)
+        if error == OUT_OF_ORDER and model.has_lost:  # KIP-360: the epoch rises, all starts at 0
+            epoch, sequences, sequence = epoch + 1, {}, 0
+            error = model.produce(name, producer_id, epoch, sequence, count, model.now)
+        if error != OK:
+            raise AssertionError(f"the model's idempotent producer was refused: {error}")
         sequences[name] = sequence + count
         yield rng.randint(1, 300)
 

@@ -12,7 +12,13 @@ from collections.abc import Iterator
 from tests import builders
 from tests.property.broker_model import Model
 from tests.property.model_clients import consumer, elections, idempotent, transactional
-from tests.property.model_types import OUT_OF_ORDER, Entry, TopicPartition
+from tests.property.model_types import (
+    OUT_OF_ORDER,
+    Entry,
+    Partition,
+    ProducerState,
+    TopicPartition,
+)
 
 WRAP = 1 << 31
 LAST_EPOCHS = 32_761
@@ -59,6 +65,8 @@ def wrapping(model: Model, batches: int) -> Iterator[int]:
     for _ in range(batches):
         count = rng.randint(1, 4)
         if model.produce(name, producer_id, 0, sequence, count, model.now) == OUT_OF_ORDER:
+            if model.has_lost:
+                return
             raise AssertionError("the model's wrapping producer was refused")
         sent.append((sequence, count))
         sequence = (sequence + count) % WRAP
@@ -103,6 +111,58 @@ def deaths(model: Model, count: int) -> Iterator[int]:
         partition.leader_epoch += 1
 
 
+def unclean(model: Model, count: int) -> Iterator[int]:
+    """A replica that lags becomes leader (unclean.leader.election.enable): the last data batches are gone for all.
+
+    Their producers are refused (OUT_OF_ORDER_SEQUENCE_NUMBER), abort or raise their epoch and go on.
+    """
+    for _ in range(count):
+        yield model.rng.randint(3_000, 30_000)
+        names = users(model)
+        for name in model.rng.sample(names, k=len(names)):
+            if lose_tail(model, model.partitions[name], model.rng.randint(1, 3)):
+                break
+
+
+def lose_tail(model: Model, partition: Partition, batches: int) -> bool:
+    """Make a replica leader that lacks the last batches; False where that would not be clean."""
+    keep = len(partition.entries) - batches
+    others = [one for one in partition.replicas if one != partition.leader]
+    states = after_truncation(partition, keep) if keep > 0 else None
+    if not others or partition.tails or states is None:
+        return False
+    del partition.entries[keep:]
+    partition.producers.update(states)
+    partition.leader = model.rng.choice(others)
+    partition.leader_epoch += 1
+    model.has_lost = True
+    return True
+
+
+def after_truncation(partition: Partition, keep: int) -> dict[int, ProducerState] | None:
+    """Return what the broker knows of the producers of lost batches; None where the loss would be silent or hang.
+
+    A lost marker leaves a transaction hanging, and a producer that nothing is left of is taken as new: both are
+    faults that an audit tells, not the clean life that this model writes.
+    """
+    lost = partition.entries[keep:]
+    if any(one.kind != "data" for one in lost):
+        return None
+    states = {}
+    for producer_id in {one.producer_id for one in lost}:
+        kept = [one for one in partition.entries[:keep] if one.producer_id == producer_id]
+        if not kept or producer_id not in partition.producers:
+            return None
+        runs = [one for one in kept if one.kind == "data" and one.epoch == kept[-1].epoch]
+        states[producer_id] = ProducerState(
+            kept[-1].epoch,
+            [(one.sequence, one.count) for one in runs[-5:]],
+            partition.producers[producer_id].coordinator_epoch,
+            is_open=kept[-1].kind == "data" and kept[-1].transactional,
+        )
+    return states
+
+
 def cut_history(model: Model) -> None:
     """Before the first moment: the internal topics were cleaned, ids are near their last epoch."""
     for partition in model.partitions.values():
@@ -134,6 +194,7 @@ def hard_life(seed: int, *, transactions: int = 10, duration_ms: int = 90_000) -
         (0.4, wrapping(model, 25)),
         (0.3, operator(model, rng.randint(1, 3))),
         (0.4, deaths(model, rng.randint(1, 2))),
+        (0.4, unclean(model, rng.randint(1, 4))),
     )
     for chance, steps in hardships:
         if rng.random() < chance:
