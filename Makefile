@@ -2,13 +2,14 @@
 # make test-fast   what needs no JVM, under a minute
 # make test-full   the counts of docs/reliability.md as well
 # make notebooks   notebooks/*.ipynb from notebooks/*.py
+# make docs        the pages of docs as a site in build/site
 # make lint        format, style, types, layers
 SHELL := bash
 PYTHON := .venv/bin/python
 export PYTHONPATH := $(CURDIR)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: setup test test-fast test-full lint format notebooks
+.PHONY: setup test test-fast test-full lint format notebooks docs
 
 setup:
 	@for python in "$${PYTHON_FOR_SETUP:-python3}" python3.13 python3.12 python3.11; do \
@@ -36,3 +37,6 @@ format: setup
 
 notebooks: setup
 	.venv/bin/jupytext --to ipynb notebooks/*.py
+
+docs: setup
+	.venv/bin/mkdocs build --strict --quiet

@@ -1,7 +1,7 @@
-"""Makes `docs/tables.md` and `docs/detectors` from the code: `python -m docs.generate`.
+"""Makes `docs/tables.md`, `docs/configuration.md` and `docs/detectors` from the code: `python -m docs.generate`.
 
-A page for each detector out of its docstring, a section for each table out of its declaration. A
-test compares what stands here with what this module makes.
+A page for each detector out of its docstring, a section for each table out of its declaration, a line for each
+setting. A test compares what stands here with what this module makes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docs import settings
 from docs.classes import CLASSES
 from jobs import explain
 from schemas import bronze, gold, silver
@@ -143,7 +144,11 @@ def index_page() -> str:
 
 def pages() -> dict[str, str]:
     """Path below `docs` -> content of every generated page."""
-    made = {"tables.md": tables_page(), "detectors/README.md": index_page()}
+    made = {
+        "tables.md": tables_page(),
+        "detectors/README.md": index_page(),
+        "configuration.md": settings.page(),
+    }
     for code, text in explain.pages().items():
         made[f"detectors/{code}.md"] = detector_page(code, text)
     return made

@@ -98,7 +98,16 @@ class Gate(_Strict):
 
 
 class Report(_Strict):
-    """The page: where its style and script stand, and what operators alert on (drawn as lines)."""
+    """The page: where its style and script stand, and what operators alert on (drawn as lines).
+
+    Attributes:
+        html_assets: style and script of the page: in it, or as files beside it (`dir`).
+        docs_url: where the folder `docs` can be read; findings then link to the page of their detector.
+        timed_out_per_s: transactions that time out, a second.
+        ongoing: transactions that are open at once.
+        commit_latency_ms: from Prepare* to Complete*.
+        coordinator_backlog: records of `__transaction_state` behind the high watermark.
+    """
 
     html_assets: Literal["inline", "dir"] = "inline"
     docs_url: str | None = Field(
@@ -130,7 +139,9 @@ class Health(_Strict):
         long_running_ms: from the first write to the end.
         near_timeout_share: of transaction.timeout.ms.
         storm_fences: InitProducerId requests of one id within `storm_window_ms`.
+        storm_window_ms: the time for `storm_fences`.
         reuse_fences: transactions of one id that another instance aborted within `reuse_window_ms`.
+        reuse_window_ms: the time for `reuse_fences`.
         forecast_days: producer epochs that will be used up within these days.
         unbounded_ids: ids of one application, most of them used once.
         application_pattern: regular expression on transactional ids, with a group `application`.
@@ -149,7 +160,16 @@ class Health(_Strict):
 
 
 class Selection(_Strict):
-    """What is shown and gated, never what is replayed; patterns are shell globs, times in ms."""
+    """What is shown and gated, never what is replayed; patterns are shell globs, times in ms.
+
+    Attributes:
+        topics: user partitions of other topics are not looked at.
+        transactional_id: these only.
+        group: these consumer groups only.
+        producer_id: this one only.
+        since_ms: what ends at or after this.
+        until_ms: what begins before this.
+    """
 
     topics: str | None = None
     transactional_id: str | None = None
@@ -160,7 +180,43 @@ class Selection(_Strict):
 
 
 class Config(_Strict):
-    """What decides a run's results; `conf/audit.yaml` explains each field."""
+    """What decides a run's results; times in ms.
+
+    Attributes:
+        inputs: what is read.
+        output: root of tables and files.
+        stage: where the run stops; `audit` is all of it.
+        run_id: name of the run; the same name replaces it. None: newest time in the logs and a hash.
+        cluster_id: identity of the cluster when the input has no `meta.properties`.
+        as_of_ms: the moment the verdict is about. None: the newest time that a broker stamped in any log.
+        copy_started_ms: when the copy of running brokers was begun; what is older by more than
+            `marker_grace_ms` and `clock_skew_ms` was then on disk.
+        kafka_version: version of the brokers, for instance 3.9.1; defects that it has fixed are not looked for.
+        now_ms: used instead of the clock.
+        marker_grace_ms: how long the coordinator may take to write its markers before a missing one
+            means anything.
+        clock_skew_ms: how far the clocks of two brokers may differ.
+        race_window_ms: a transactional offset commit this soon after the previous transaction's marker
+            opens the race of KAFKA-17507.
+        transaction_max_timeout_ms: `transaction.max.timeout.ms` of the brokers: no transaction may be
+            open for longer.
+        late_buffer_ms: this much beyond it, and an open run whose owner is not in the copy counts as hanging.
+        abort_scan_ms: `transaction.abort.timed.out.transaction.cleanup.interval.ms` of the brokers: how
+            late a timeout is noticed.
+        transaction_state_partitions: partitions of `__transaction_state`. None: what the checkpoints show.
+        offsets_partitions: partitions of `__consumer_offsets`. None: what the checkpoints show.
+        gate: what fails.
+        suppressions: file of faults that somebody answers for until a day; a relative path starts at the
+            folder of the settings. None: no such faults.
+        report: the page.
+        health: what counts as a weakness.
+        selection: what is shown and gated.
+        keep_runs: how many runs stay in the output; older ones are removed.
+        max_examples: findings of one code and class that people are shown; tables and `findings.jsonl`
+            hold all.
+        deep: contents of records are compared, by keyed hash: a second pass over the log files.
+        redact: names as pseudonyms, the same for the same name.
+    """
 
     inputs: Annotated[tuple[str, ...], Field(strict=False)] = ()
     output: str = "./audit-output"
@@ -186,6 +242,7 @@ class Config(_Strict):
     selection: Selection = Selection()
     keep_runs: int = Field(default=30, ge=1)
     max_examples: int = Field(default=32, ge=1)
+    deep: bool = False
     redact: bool = False
 
     def fingerprint(self) -> str:
