@@ -41,12 +41,13 @@ def decompress(codec: int, data: bytes, limits: Limits = DEFAULT_LIMITS) -> byte
     name = _STREAM_CODECS.get(codec)
     if name is None:
         raise WireError(f"unknown compression {codec}", "codec")
-    pieces: list[bytes] = []
+    pieces: list[pa.Buffer] = []
     size = 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), name) as stream:
-            while piece := stream.read(_PIECE_BYTES):
-                size += len(piece)
+            # `read` would leak its 64 KiB whenever the stream is broken; `read_buffer` does not.
+            while (piece := stream.read_buffer(_PIECE_BYTES)).size:
+                size += piece.size
                 if size > limits.max_decompressed_bytes:
                     raise WireError(f"{name} beyond {limits.max_decompressed_bytes}", "too_large")
                 pieces.append(piece)
