@@ -16,16 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.wire import dump_text_lines as lines
+from pipeline.wire.dump_text_files import SIDECARS
 from pipeline.wire.dump_text_lines import read_line
-from pipeline.wire.dump_text_section import (
-    EDITED,
-    ELIDED,
-    NOT_UNDERSTOOD,
-    SIDECARS,
-    NotRead,
-    Section,
-    SectionReader,
-)
+from pipeline.wire.dump_text_parts import EDITED, ELIDED, NOT_UNDERSTOOD, NotRead, Section
+from pipeline.wire.dump_text_section import SectionReader
 
 __all__ = ["EDITED", "ELIDED", "NOT_UNDERSTOOD", "NotRead", "Section", "is_dump", "parse"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from pipeline.wire import dump_text_keyed as keyed
 from pipeline.wire import dump_text_lines as lines
@@ -18,8 +17,19 @@ from pipeline.wire.dump_text_batch import (
     record_of,
     with_records,
 )
+from pipeline.wire.dump_text_files import CONSOLE, SIDECARS, aborted, file_kind, snapshot, topic_of
 from pipeline.wire.dump_text_keyed import Entry
-from pipeline.wire.dump_text_lines import Line, number
+from pipeline.wire.dump_text_lines import Line
+from pipeline.wire.dump_text_parts import (
+    EDITED,
+    ELIDED,
+    MAX_NOT_READ,
+    NOT_UNDERSTOOD,
+    OFFSETS_TOPIC,
+    TXN_TOPIC,
+    NotRead,
+    Section,
+)
 from pipeline.wire.dump_text_repair import (
     has_wrong_key_size,
     with_sizes,
@@ -32,65 +42,10 @@ from pipeline.wire.producer_snapshot import SnapshotEntry
 from pipeline.wire.txn_index import AbortedTxn
 from pipeline.wire.txn_state import TxnEntry
 
-TXN_TOPIC, OFFSETS_TOPIC = "__transaction_state", "__consumer_offsets"
-NOT_UNDERSTOOD = "not_understood"
-"""Reason of a line that is no dump: text of a person, or of another tool."""
-EDITED = "edited"
-"""Reason of a line that cannot be as the broker wrote it; its batch is still used."""
-ELIDED = "elided"
-"""Reason of `...`: something was cut out."""
-MAX_NOT_READ = 10_000
-"""Lines listed a section; more of them are one row."""
-SIDECARS = (lines.SNAPSHOT, lines.ABORTED, lines.OFFSET_INDEX, lines.TIME_INDEX)
-
-
-class NotRead(NamedTuple):
-    """A line that is not in the rows.
-
-    Attributes:
-        position: Byte of the text at which it begins.
-        size_bytes: Its length; of several lines where the list was full.
-        line: Its number, from 1.
-        reason: `not_understood`, `edited`, `elided` or a reason of `pipeline.wire.batch`.
-        detail: Why, without any of its text.
-    """
-
-    position: int
-    size_bytes: int
-    line: int
-    reason: str
-    detail: str
-
-
-class Section(NamedTuple):
-    """One dumped file.
-
-    Attributes:
-        path: As printed behind `Dumping`; None for lines without it.
-        kind: log, console, snapshot, txnindex, index, timeindex; None when nothing was in it.
-            What a console consumer printed has no offsets and times: its lines are counted instead.
-        topic: Topic by the path, or by the decoder's notation; None when nothing tells.
-        position: Byte of the text at which it begins.
-        end: Byte behind it.
-        line: Number of its first line.
-        batches: In the order of the text.
-        entries: (index of the batch, offset, record) of the internal topics.
-        snapshots: Of a `.snapshot`.
-        aborted: Of a `.txnindex`.
-        not_read: Lines that gave no row.
-    """
-
-    path: str | None
-    kind: str | None
-    topic: str | None
-    position: int
-    end: int
-    line: int
-    batches: list[Batch]
-    entries: list[tuple[int, int, Entry]]
-    snapshots: list[SnapshotEntry]
-    aborted: list[AbortedTxn]
-    not_read: list[NotRead]
+_NO_BATCH = Batch(
+    0, 0, 0, 0, -1, 2, 0, 0, 0, 0, False, False, None, -1, -1, -1, -1, -1, -1, 1, None, None
+)  # fmt: skip
+"""Stands for the batch of a record whose batch was not printed."""
 
 
 class SectionReader:
@@ -116,7 +71,7 @@ class SectionReader:
 
     def is_other(self, line: Line) -> bool:
         """Whether a line is of another kind of file than the lines before it."""
-        kind = _file_kind(line)
+        kind = file_kind(line)
         return self.path is None and None not in (kind, self.kind) and kind != self.kind
 
     def add(self, line: Line, here: NotRead, rows: list[bytes], at: int) -> int:
@@ -141,7 +96,7 @@ class SectionReader:
             self._take(line, here)
         except WireError as error:
             self._note(here, error.reason, str(error))
-        self.kind = self.kind or _file_kind(line)
+        self.kind = self.kind or file_kind(line)
         return taken
 
     def _take(self, line: Line, here: NotRead) -> None:
@@ -157,7 +112,7 @@ class SectionReader:
             self._bare(line, here)
         elif line.kind in SIDECARS:
             self._sidecar(line)
-        elif line.kind in (lines.CONSOLE_TXN, lines.CONSOLE_OFFSETS, lines.CONSOLE_JSON):
+        elif line.kind in CONSOLE:
             self._console(line, here)
         elif line.kind == lines.BROKEN:
             raise WireError("a line of a dump that is not whole", "bad_record")
@@ -210,7 +165,7 @@ class SectionReader:
 
     def _decode(self, index: int, offset: int, record: TextRecord, here: NotRead) -> None:
         if self.topic is None:
-            self.topic = _topic_of(record.rest)
+            self.topic = topic_of(record.rest)
         readers: dict[str, Callable[[str], Entry]] = {
             TXN_TOPIC: keyed.txn_entry,
             OFFSETS_TOPIC: keyed.group_entry,
@@ -229,15 +184,10 @@ class SectionReader:
             self._note(here, EDITED, "the key has another size than printed")
 
     def _sidecar(self, line: Line) -> None:
-        get = line.fields.get
         if line.kind == lines.SNAPSHOT:
-            self.snapshots.append(_snapshot(line))
+            self.snapshots.append(snapshot(line))
         elif line.kind == lines.ABORTED:
-            names = ("version", "producerid", "firstoffset", "lastoffset", "laststableoffset")
-            values = [number(get(name)) for name in names]
-            if None in values:
-                raise WireError("an aborted transaction that is not whole", "bad_record")
-            self.aborted.append(AbortedTxn(*values))  # type: ignore[arg-type]  # none is None
+            self.aborted.append(aborted(line))
 
     def _console(self, line: Line, here: NotRead) -> None:
         """A line of the console consumer: a record without offset, time or batch."""
@@ -253,32 +203,7 @@ class SectionReader:
             raise WireError("a record of another topic", "bad_record")
         self.topic = topic
         at = len(self.batches)
-        self.batches.append(
-            Batch(
-                at,
-                0,
-                at,
-                at,
-                -1,
-                2,
-                0,
-                0,
-                0,
-                0,
-                False,
-                False,
-                None,
-                -1,
-                -1,
-                -1,
-                -1,
-                -1,
-                -1,
-                1,
-                None,
-                None,
-            )
-        )
+        self.batches.append(_NO_BATCH._replace(position=at, base_offset=at, last_offset=at))
         self.entries.append((at, at, entry))
 
     def _note(self, here: NotRead, reason: str, detail: str) -> None:
@@ -306,18 +231,6 @@ class SectionReader:
             )  # fmt: skip
 
 
-def _file_kind(line: Line) -> str | None:
-    if line.kind == lines.SNAPSHOT:
-        return "snapshot"
-    if line.kind == lines.ABORTED:
-        return "txnindex"
-    if line.kind in (lines.OFFSET_INDEX, lines.TIME_INDEX):
-        return line.kind
-    if line.kind in (lines.CONSOLE_TXN, lines.CONSOLE_OFFSETS, lines.CONSOLE_JSON):
-        return "console"
-    return "log" if line.kind in lines.IS_DATA else None
-
-
 def _goes_on(line: Line, wanted: int | None, rows: list[bytes], at: int) -> int:
     """Lines of a record: a payload may hold line breaks; its printed size tells, to the byte."""
     if wanted is None:
@@ -328,44 +241,3 @@ def _goes_on(line: Line, wanted: int | None, rows: list[bytes], at: int) -> int:
         size += 1 + len(rows[at + count])
         count += 1
     return count if size == wanted else 1
-
-
-def _topic_of(rest: str) -> str | None:
-    """Topic by the decoder's notation, for lines whose file is not named."""
-    if rest.startswith(
-        (" key: transaction_metadata::", ' key: {"type":"0","data":{"transactionalId"')
-    ):
-        return TXN_TOPIC
-    is_group = rest.startswith(
-        (" key: offset_commit::", " key: group_metadata::", ' key: {"type":')
-    )
-    return OFFSETS_TOPIC if is_group else None
-
-
-def _snapshot(line: Line) -> SnapshotEntry:
-    get = line.fields.get
-    first = get("currenttxnfirstoffset", "")
-    producer_id, epoch = number(get("producerid")), number(get("producerepoch"))
-    coordinator_epoch = number(get("coordinatorepoch"))
-    if (
-        producer_id is None
-        or epoch is None
-        or coordinator_epoch is None
-        or (number(first) is None and first not in ("None", "OptionalLong.empty"))
-    ):
-        raise WireError("a producer that is not whole", "bad_record")
-
-    def optional(value: str | None, default: int) -> int:
-        found = number(value)
-        return default if found is None else found
-
-    return SnapshotEntry(
-        producer_id,
-        epoch,
-        optional(get("lastsequence"), -1),
-        optional(get("lastoffset"), -1),
-        optional(get("offsetdelta"), 0),
-        optional(get("lasttimestamp", get("timestamp")), -1),
-        coordinator_epoch,
-        optional(first, -1),
-    )
