@@ -12,6 +12,19 @@ from dataclasses import replace
 
 from pipeline.errors import UsageError
 from pipeline.spark import copies, remote
+from pipeline.spark.found import (
+    CHECKPOINTS,
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    File,
+    Partition,
+    labelled,
+    labels,
+)
 from pipeline.spark.inventory import (
     LOG,
     UNKNOWN_CLUSTER,
@@ -23,20 +36,7 @@ from pipeline.spark.inventory import (
     SourceFile,
     stable_id,
 )
-from pipeline.spark.walk import (
-    CHECKPOINTS,
-    CLEAN_SHUTDOWN,
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    META_PROPERTIES,
-    RECOVERY_POINTS,
-    File,
-    Partition,
-    Walk,
-    labelled,
-    labels,
-)
+from pipeline.spark.walk import Walk
 from pipeline.text import redact, sanitise
 from pipeline.wire import checkpoints
 from pipeline.wire.log_dir import MAX_INT32, parse_file

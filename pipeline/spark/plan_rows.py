@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipeline.spark.entry import Place, Row, detail_batch
+from pipeline.spark.found import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from pipeline.spark.inventory import LogDir, Plan, Replica, stable_id
-from pipeline.spark.walk import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 
 WHOLE_LOG_DIR = 0
 """Replica id of what belongs to no single replica."""

@@ -5,85 +5,32 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pipeline.spark import archives, exports, remote, text_input
 from pipeline.spark.files import kind_of, read_bounded
+from pipeline.spark.found import (
+    CHECKPOINTS,
+    CLEAN_SHUTDOWN,
+    META_PROPERTIES,
+    File,
+    Partition,
+    labelled,
+)
 from pipeline.spark.inventory import EXPORT, LOG, TEXT, Skipped
 from pipeline.text import sanitise
 from pipeline.wire.errors import WireError
 from pipeline.wire.log_dir import parse_file, parse_name
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 
-HIGH_WATERMARKS = "replication-offset-checkpoint"
-LOG_STARTS = "log-start-offset-checkpoint"
-CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-CHECKPOINTS = (HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS, RECOVERY_POINTS)
-"""Offset checkpoints of a log directory."""
-
-META_PROPERTIES = "meta.properties"
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _FOLDER_FILES = frozenset(
     {*CHECKPOINTS, META_PROPERTIES, CLEAN_SHUTDOWN, ".lock", "bootstrap.checkpoint"}
 )
 _PARTITION_FILES = frozenset({"partition.metadata", "leader-epoch-checkpoint", "quorum-state"})
 MAX_DEPTH = 64
 Decoded = TypeVar("Decoded")
-
-
-@dataclass(frozen=True)
-class File:
-    """A regular file, listed but not opened; `data` where it was read in passing."""
-
-    path: str
-    name: str
-    size: int
-    data: bytes | None = None
-
-
-@dataclass(frozen=True)
-class Partition:
-    """A directory that holds files of a log.
-
-    `name` and `log_dir_name` are paths below the root of that number, `label` tells that root from others
-    where people read names.
-    """
-
-    path: str
-    name: str
-    root: int
-    log_dir: str
-    log_dir_name: str
-    topic: str
-    partition: int
-    suffix: str
-    files: dict[str, File]
-    label: str = ""
-    source: str = LOG
-
-
-def labelled(label: str, name: str) -> str:
-    """A path below an input, with what tells that input from others."""
-    return os.path.normpath(os.path.join(label, name))
-
-
-def labels(roots: Sequence[str]) -> list[str]:
-    """For each input as many last parts of its folder's path as tell all folders apart; nothing for one folder.
-
-    Args:
-        roots: Absolute paths of folders and files.
-    """
-    folders = [root if os.path.isdir(root) else os.path.dirname(root) for root in roots]
-    parts = [folder.strip(os.sep).split(os.sep) for folder in folders]
-    wanted = len(set(folders))
-    count, found = 0, [""] * len(roots)
-    while len(set(found)) < wanted and count < max(map(len, parts)):
-        count += 1
-        found = [sanitise(os.path.join(*one[-count:])) for one in parts]
-    return found
 
 
 class Walk:
@@ -248,7 +195,7 @@ class Walk:
     def _archive(self, path: str, base_name: str, file: File) -> None:
         """Members by folder, as if the archive were one."""
         folders: dict[str, dict[str, File]] = {}
-        try:
+        with self._noted(file.name, file.size):
             for one in archives.members(file.path):
                 name = f"{file.name}/{sanitise(one.name)}"
                 if one.why is not None:
@@ -256,10 +203,6 @@ class Walk:
                     continue
                 folder, base = posixpath.split(one.name)
                 folders.setdefault(folder, {})[base] = File(one.path, name, one.size, one.data)
-        except WireError as error:
-            self.unread.append(Skipped(file.name, error.reason, str(error), file.size))
-        except OSError as error:
-            self.unread.append(Skipped(file.name, "io", error.strerror or "cannot be read"))
         stem = base_name
         for suffix in archives.SUFFIXES:
             stem = stem.removesuffix(suffix)
@@ -272,16 +215,14 @@ class Walk:
 
     def _text(self, path: str, base_name: str, file: File) -> bool:
         """Takes a text with dumps in it; False when it is none."""
-        try:
+        with self._noted(file.name, file.size):
             sections = text_input.sections(file.path, file.size)
-        except WireError as error:
-            self.unread.append(Skipped(file.name, error.reason, str(error), file.size))
-            return True
-        except OSError as error:
-            self.unread.append(Skipped(file.name, "io", error.strerror or "cannot be read"))
-            return True
-        if sections is None:
-            return False
+            if sections is not None:
+                self._dumps(path, base_name, file, sections)
+            return sections is not None
+        return True
+
+    def _dumps(self, path: str, base_name: str, file: File, sections: text_input.Sections) -> None:
         self._texts.add(file.name)
         for one in sections.dumps:
             place = f"{path}/{base_name}!{one.number}"
@@ -292,7 +233,6 @@ class Walk:
         self.unread += [
             Skipped(file.name, reason, detail, file.size) for reason, detail in sections.doubts
         ]
-        return True
 
     def _export(self, path: str, files: dict[str, File]) -> bool:
         """Takes a folder of Parquet files that Spark's Kafka source could have given."""
@@ -302,7 +242,7 @@ class Walk:
         where = self._place(path)
         if not exports.is_export(files[first].path):
             return False
-        try:
+        with self._noted(self._name(path)):
             if not {os.path.basename(one) for one in exports.active_files(path)} <= set(files):
                 return False  # One file of several was given.
             for topic, number, at, size in exports.partitions(path):
@@ -312,10 +252,6 @@ class Walk:
                     self._partition(f"{path}!/{topic}-{number}", exported, where, EXPORT)
                 else:
                     self._skip(File(at, name, 0), "an export of a user topic: values tell nothing")
-        except WireError as error:
-            self.unread.append(Skipped(self._name(path), error.reason, str(error)))
-        except OSError as error:
-            self._unread(path, "io", error.strerror or "cannot be read")
         return True
 
     def _listed(self, entries: list[os.DirEntry[str]]) -> dict[str, File]:
@@ -335,14 +271,20 @@ class Walk:
 
     def read(self, file: File, decode: Callable[[bytes], Decoded]) -> Decoded | None:
         """Decodes a small file; None, and a note, when that fails; None when it is still empty."""
-        try:
+        with self._noted(file.name):
             data = read_bounded(file.path) if file.data is None else file.data
             return decode(data) if data else None
-        except WireError as error:
-            self.unread.append(Skipped(file.name, error.reason, str(error)))
-        except OSError as error:
-            self.unread.append(Skipped(file.name, "io", error.strerror or "cannot be read"))
         return None
+
+    @contextmanager
+    def _noted(self, name: str, size: int = 0) -> Iterator[None]:
+        """Lists a file or folder that cannot be read, and goes on behind the block."""
+        try:
+            yield
+        except WireError as error:
+            self.unread.append(Skipped(name, error.reason, str(error), size))
+        except OSError as error:
+            self.unread.append(Skipped(name, "io", error.strerror or "cannot be read"))
 
 
 def _identity(path: str) -> tuple[int, int]:
