@@ -18,12 +18,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import CONSUMER_OFFSETS, findings, in_offsets, on, on_commit
 
 CODE = "committed_offset"
 NEEDS = ("offset_commit",)
 FIXED_IN = "no defect by itself"
-_TOPIC = "__consumer_offsets"
 
 
 def find(
@@ -47,54 +46,24 @@ def _regressed(committed_offset: DataFrame) -> DataFrame:
         class_="regressed",
         severity=F.when(F.col("is_transactional"), F.lit("minor")).otherwise(F.lit("info")),
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        group_id=F.col("group_id"),
-        first_offset=F.col("record_offset"),
-        last_offset=F.col("record_offset"),
-        first_timestamp_ms=F.col("commit_timestamp_ms"),
-        last_timestamp_ms=F.col("append_ms"),
-        title=text(
-            "{} went back on {}-{}: {} -> {}",
-            F.col("group_id"),
-            F.col("topic"),
-            F.col("partition"),
-            F.col("previous_committed_offset"),
-            F.col("committed_offset"),
-        ),
-        explanation=text(
-            "Group {} had committed {} for {}-{}; the record at offset {} of __consumer_offsets-{} committed {}.",
-            F.col("group_id"),
-            F.col("previous_committed_offset"),
-            F.col("topic"),
-            F.col("partition"),
-            F.col("record_offset"),
-            F.col("offsets_partition"),
-            F.col("committed_offset"),
-        ),
-        advice=F.lit(
-            "Ask the application whether it meant to go back; what lies between the two was processed twice."
-        ),
-        refuted_by=F.lit("a tombstone between the two commits that is not in the copy"),
+        **on_commit(),
+        title="{group_id} went back on {topic}-{partition}: {previous_committed_offset} -> {committed_offset}",
+        explanation="Group {group_id} had committed {previous_committed_offset} for {topic}-{partition}; the "
+        "record at offset {record_offset} of __consumer_offsets-{offsets_partition} committed "
+        "{committed_offset}.",
+        advice="Ask the application whether it meant to go back; what lies between the two was processed twice.",
+        refuted_by="a tombstone between the two commits that is not in the copy",
         evidence=[
-            place(
-                F.lit(_TOPIC),
-                F.col("offsets_partition"),
-                F.col("previous_record_offset"),
-                "higher commit",
-            ),
-            place(
-                F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "lower commit"
-            ),
+            in_offsets("previous_record_offset", "higher commit"),
+            in_offsets("record_offset", "lower commit"),
         ],
     )
 
 
 def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame:
     pending = committed_offset.filter(F.col("outcome") == "pending")
-    runs = partition_txn.filter((F.col("topic") == _TOPIC) & F.col("is_open")).select(
+    is_run = (F.col("topic") == CONSUMER_OFFSETS) & F.col("is_open")
+    runs = partition_txn.filter(is_run).select(
         "copy",
         F.col("partition").alias("offsets_partition"),
         "producer_id",
@@ -111,41 +80,15 @@ def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame
         class_="blocked",
         severity=F.when(is_hanging, F.lit("critical")).otherwise(F.lit("info")),
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        transactional_id=F.col("transactional_id"),
-        group_id=F.col("group_id"),
-        first_offset=F.col("record_offset"),
-        last_offset=F.col("record_offset"),
-        first_timestamp_ms=F.col("commit_timestamp_ms"),
-        last_timestamp_ms=F.col("append_ms"),
-        title=text(
-            "{} cannot fetch {}-{}: offset {} is pending",
-            F.col("group_id"),
-            F.col("topic"),
-            F.col("partition"),
-            F.col("committed_offset"),
-        ),
-        explanation=text(
-            "Producer {} committed offset {} for group {} inside a transaction that is still open "
-            "({}). OffsetFetch with "
-            "requireStable answers UNSTABLE_OFFSET_COMMIT until it ends.",
-            F.col("producer_id"),
-            F.col("committed_offset"),
-            F.col("group_id"),
-            F.col("judgement"),
-        ),
-        advice=F.lit(
-            "See the hanging_transaction of this producer in __consumer_offsets; an open one ends by itself."
-        ),
-        refuted_by=F.lit("the marker, in a file that was copied too early"),
-        evidence=[
-            place(
-                F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "pending commit"
-            )
-        ],
+        **on_commit(),
+        **on(transactional_id="transactional_id"),
+        title="{group_id} cannot fetch {topic}-{partition}: offset {committed_offset} is pending",
+        explanation="Producer {producer_id} committed offset {committed_offset} for group {group_id} inside a "
+        "transaction that is still open ({judgement}). OffsetFetch with requireStable answers "
+        "UNSTABLE_OFFSET_COMMIT until it ends.",
+        advice="See the hanging_transaction of this producer in __consumer_offsets; an open one ends by itself.",
+        refuted_by="the marker, in a file that was copied too early",
+        evidence=[in_offsets("record_offset", "pending commit")],
     )
 
 
@@ -166,28 +109,14 @@ def _mixed(committed_offset: DataFrame) -> DataFrame:
         class_="mixed",
         severity="info",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        group_id=F.col("group_id"),
-        first_offset=F.col("record_offset"),
-        title=text(
-            "{} commits {}-{} with and without transactions",
-            F.col("group_id"),
-            F.col("topic"),
-            F.col("partition"),
+        **on(
+            topic="topic", partition="partition", group_id="group_id", first_offset="record_offset"
         ),
-        explanation=text(
-            "Plain and transactional commits took turns {} times, first at offset {}.",
-            F.col("turns"),
-            F.col("record_offset"),
-        ),
-        advice=F.lit(
-            "One of the two ways should commit a partition; a plain commit overtakes a pending one."
-        ),
-        refuted_by=F.lit("nothing: both kinds of record are in the log"),
-        evidence=[
-            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "first turn")
-        ],
+        title="{group_id} commits {topic}-{partition} with and without transactions",
+        explanation="Plain and transactional commits took turns {turns} times, first at offset {record_offset}.",
+        advice="One of the two ways should commit a partition; a plain commit overtakes a pending one.",
+        refuted_by="nothing: both kinds of record are in the log",
+        evidence=[in_offsets("record_offset", "first turn")],
     )
 
 
@@ -198,29 +127,13 @@ def _beyond_end(last_committed: DataFrame) -> DataFrame:
         class_="beyond_end",
         severity="minor",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        group_id=F.col("group_id"),
-        first_offset=F.col("record_offset"),
-        title=text(
-            "{} committed {} on {}-{}, which ends at {}",
-            F.col("group_id"),
-            F.col("committed_offset"),
-            F.col("topic"),
-            F.col("partition"),
-            F.col("log_end_offset"),
+        **on(
+            topic="topic", partition="partition", group_id="group_id", first_offset="record_offset"
         ),
-        explanation=text(
-            "The committed offset {} lies past the log end {} of every replica: the log lost its "
-            "tail or was made again.",
-            F.col("committed_offset"),
-            F.col("log_end_offset"),
-        ),
-        advice=F.lit(
-            "Look for an unclean leader election or a deleted topic; reset the group before it reads again."
-        ),
-        refuted_by=F.lit("a replica with a later end that is not in the copy"),
-        evidence=[
-            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")
-        ],
+        title="{group_id} committed {committed_offset} on {topic}-{partition}, which ends at {log_end_offset}",
+        explanation="The committed offset {committed_offset} lies past the log end {log_end_offset} of every "
+        "replica: the log lost its tail or was made again.",
+        advice="Look for an unclean leader election or a deleted topic; reset the group before it reads again.",
+        refuted_by="a replica with a later end that is not in the copy",
+        evidence=[in_offsets("record_offset", "commit")],
     )

@@ -21,7 +21,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import (
+    TRANSACTION_STATE,
+    findings,
+    in_coordinator,
+    on,
+    on_record,
+)
 
 CODE = "coordinator_state"
 NEEDS = ("txn_state",)
@@ -29,7 +35,6 @@ FIXED_IN = "KAFKA-19367 in 4.0.1, 4.1.0; KAFKA-15552 in 3.5.2, 3.6.1, 3.7.0; KAF
 
 STUCK_MS = 60_000
 """How much longer than the last marker the same coordinator has to go on before a missing Complete* counts."""
-_TOPIC = "__transaction_state"
 
 
 def find(
@@ -48,45 +53,28 @@ def find(
 
 
 def _steps(coordinator_step: DataFrame) -> DataFrame:
-    rows = coordinator_step.filter(F.col("violation").isNotNull())
     return findings(
-        rows,
+        coordinator_step.filter(F.col("violation").isNotNull()),
         code=CODE,
         class_=F.col("violation"),
         severity="major",
         certainty="proven",
-        topic=_TOPIC,
-        partition=F.col("coordinator_partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("offset"),
-        last_offset=F.col("offset"),
-        first_timestamp_ms=F.col("append_ms"),
-        last_timestamp_ms=F.col("append_ms"),
-        title=text("{} of transactional id {}", F.col("violation"), F.col("transactional_id")),
-        explanation=text(
-            "Record at offset {} of __transaction_state-{}: {}.",
-            F.col("offset"),
-            F.col("coordinator_partition"),
-            F.col("explanation"),
+        **on_record(
+            epoch="producer_epoch", offset="offset", first_ms="append_ms", last_ms="append_ms"
         ),
+        title="{violation} of transactional id {transactional_id}",
+        explanation="Record at offset {offset} of __transaction_state-{coordinator_partition}: {explanation}.",
         advice=F.when(
             F.col("violation") == "double_epoch_bump",
             F.lit("KAFKA-19367: upgrade to 4.0.1 or 4.1.0; harmless until the epoch nears 32767."),
         ).otherwise(
             F.lit(
                 "Keep a copy of this partition, compare with its other replicas, and restart the "
-                "broker that leads it so that "
-                "the coordinator loads its state again."
+                "broker that leads it so that the coordinator loads its state again."
             )
         ),
-        refuted_by=F.lit("a record of the id between the two that is not in the copy"),
-        evidence=[
-            place(
-                F.lit(_TOPIC), F.col("coordinator_partition"), F.col("offset"), "offending record"
-            )
-        ],
+        refuted_by="a record of the id between the two that is not in the copy",
+        evidence=[in_coordinator("offset", "offending record")],
     )
 
 
@@ -97,23 +85,13 @@ def _shared(shared_producer: DataFrame) -> DataFrame:
         class_="producer_id_shared",
         severity="major",
         certainty="proven",
-        topic=_TOPIC,
-        partition=F.col("coordinator_partition"),
-        producer_id=F.col("producer_id"),
-        transactional_id=F.col("one"),
-        title=text(
-            "producer id {} is held by {} transactional ids", F.col("producer_id"), F.col("ids")
-        ),
-        explanation=text(
-            "Producer id {} was given to {} and to {}: their sequences and transactions mix.",
-            F.col("producer_id"),
-            F.col("one"),
-            F.col("other"),
-        ),
-        advice=F.lit(
-            "KAFKA-15552: duplicate id blocks during the ZooKeeper migration; restart the producers and upgrade."
-        ),
-        refuted_by=F.lit("nothing short of a damaged record: both records are in the log"),
+        topic=TRANSACTION_STATE,
+        **on(partition="coordinator_partition", producer_id="producer_id", transactional_id="one"),
+        title="producer id {producer_id} is held by {ids} transactional ids",
+        explanation="Producer id {producer_id} was given to {one} and to {other}: their sequences and "
+        "transactions mix.",
+        advice="KAFKA-15552: duplicate id blocks during the ZooKeeper migration; restart the producers and upgrade.",
+        refuted_by="nothing short of a damaged record: both records are in the log",
         evidence=[],
     )
 
@@ -142,36 +120,17 @@ def _stuck(transaction_partition: DataFrame, coordinator_newest: DataFrame) -> D
         class_="prepare_with_all_markers",
         severity="major",
         certainty="proven",
-        topic=_TOPIC,
-        partition=F.col("coordinator_partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("prepare_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("prepare_offset"),
-        last_offset=F.col("prepare_offset"),
-        first_timestamp_ms=F.col("prepare_ms"),
-        last_timestamp_ms=F.col("newest_ms"),
-        title=text(
-            "transactional id {} stays prepared although all markers are written",
-            F.col("transactional_id"),
+        **on_record(
+            epoch="prepare_epoch",
+            offset="prepare_offset",
+            first_ms="prepare_ms",
+            last_ms="newest_ms",
         ),
-        explanation=text(
-            "Prepare* at offset {}; the last marker was written at {} ms, the same coordinator "
-            "went on until {} ms and wrote no "
-            "Complete*.",
-            F.col("prepare_offset"),
-            F.col("last_marker_ms"),
-            F.col("newest_ms"),
-        ),
-        advice=F.lit(
-            "Restart the broker that leads this coordinator partition. Fixed causes: KAFKA-9777 "
-            "in 2.6.0, KAFKA-16352 in "
-            "3.8.0, KAFKA-17877 in 4.0.0."
-        ),
-        refuted_by=F.lit("a Complete* record of the id that is not in the copy"),
-        evidence=[
-            place(
-                F.lit(_TOPIC), F.col("coordinator_partition"), F.col("prepare_offset"), "Prepare*"
-            )
-        ],
+        title="transactional id {transactional_id} stays prepared although all markers are written",
+        explanation="Prepare* at offset {prepare_offset}; the last marker was written at {last_marker_ms} ms, "
+        "the same coordinator went on until {newest_ms} ms and wrote no Complete*.",
+        advice="Restart the broker that leads this coordinator partition. Fixed causes: KAFKA-9777 "
+        "in 2.6.0, KAFKA-16352 in 3.8.0, KAFKA-17877 in 4.0.0.",
+        refuted_by="a Complete* record of the id that is not in the copy",
+        evidence=[in_coordinator("prepare_offset", "Prepare*")],
     )

@@ -26,7 +26,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, text
+from pipeline.detect.finding import findings, on
 from pipeline.detect.stated import stated
 
 CODE = "damaged_log"
@@ -68,7 +68,6 @@ def find(*, damage: DataFrame, sidecar_damage: DataFrame) -> DataFrame:
 
 
 def _bytes(damage: DataFrame) -> DataFrame:
-    where = (F.col("topic"), F.col("partition"))
     is_normal = (F.col("label").isin(*_TAILS, "gap_between_segments") & F.col("is_active")) | (
         F.col("label") == "segment_overlap"
     )
@@ -78,29 +77,20 @@ def _bytes(damage: DataFrame) -> DataFrame:
         class_=F.col("label"),
         severity=F.when(is_normal, F.lit("info")).otherwise(F.lit("major")),
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
+        **on(topic="topic", partition="partition"),
         first_offset=F.coalesce(F.col("after_offset") + 1, F.col("base_offset")),
         last_offset=F.col("next_offset") - 1,
-        title=text("{} in {} at byte {}", F.col("label"), F.col("file"), F.col("position")),
-        explanation=text(
-            "{} bytes of {} ({}-{}) from byte {} on were not used: {}. Broker {}.",
-            F.col("size_bytes"),
-            F.col("file"),
-            *where,
-            F.col("position"),
-            F.col("explanation"),
-            F.col("broker_id"),
-        ),
+        title="{label} in {file} at byte {position}",
+        explanation="{size_bytes} bytes of {file} ({topic}-{partition}) from byte {position} on were not "
+        "used: {explanation}. Broker {broker_id}.",
         advice=F.when(
             is_normal, F.lit("None: normal for a copy taken while the broker ran.")
         ).otherwise(
             F.lit(
                 "Copy the file again and compare; when it is the same, take the partition from "
-                "another replica. Verdicts that "
-                "need these bytes say so."
+                "another replica. Verdicts that need these bytes say so."
             )
         ),
-        refuted_by=F.lit("another copy of the same file that reads well"),
+        refuted_by="another copy of the same file that reads well",
         evidence=[],
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import findings, here, on_batch
 
 CODE = "duplicate_batch"
 NEEDS = ("batch",)
@@ -26,47 +26,20 @@ FIXED_IN = "not a broker defect by itself; seen after producer.id.expiration.ms 
 
 def find(*, sequence_event: DataFrame) -> DataFrame:
     """One finding for each later batch."""
-    rows = sequence_event.filter(F.col("kind").isin("exact", "overlap"))
-    where = (F.col("topic"), F.col("partition"))
     return findings(
-        rows,
+        sequence_event.filter(F.col("kind").isin("exact", "overlap")),
         code=CODE,
         class_=F.col("kind"),
         severity="critical",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        first_offset=F.col("offset"),
-        last_offset=F.col("last_offset"),
-        first_timestamp_ms=F.col("timestamp_ms"),
-        last_timestamp_ms=F.col("timestamp_ms"),
-        title=text(
-            "sequences {}..{} stand twice in {}-{}",
-            F.col("first_sequence"),
-            F.col("last_sequence"),
-            *where,
-        ),
-        explanation=text(
-            "Producer {} epoch {} wrote sequences {}..{} at offsets {}..{}; they were written before at offset {}. "
-            "Consumers read these records twice.",
-            F.col("producer_id"),
-            F.col("producer_epoch"),
-            F.col("first_sequence"),
-            F.col("last_sequence"),
-            F.col("offset"),
-            F.col("last_offset"),
-            F.col("other_offset"),
-        ),
-        advice=F.lit(
-            "Skip the later offsets when reprocessing. Keep producer.id.expiration.ms longer than "
-            "delivery.timeout.ms of "
-            "every producer, and look for a retry after the broker had lost the producer's state."
-        ),
-        refuted_by=F.lit("nothing short of a damaged header: both batches are in the log"),
-        evidence=[
-            place(*where, F.col("other_offset"), "first time"),
-            place(*where, F.col("offset"), "second time"),
-        ],
+        **on_batch(),
+        title="sequences {first_sequence}..{last_sequence} stand twice in {topic}-{partition}",
+        explanation="Producer {producer_id} epoch {producer_epoch} wrote sequences "
+        "{first_sequence}..{last_sequence} at offsets {offset}..{last_offset}; they were written before "
+        "at offset {other_offset}. Consumers read these records twice.",
+        advice="Skip the later offsets when reprocessing. Keep producer.id.expiration.ms longer than "
+        "delivery.timeout.ms of every producer, and look for a retry after the broker had lost the "
+        "producer's state.",
+        refuted_by="nothing short of a damaged header: both batches are in the log",
+        evidence=[here("other_offset", "first time"), here("offset", "second time")],
     )

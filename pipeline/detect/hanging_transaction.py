@@ -22,7 +22,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import by_label, findings, here, on_partition, on_run, text
 
 CODE = "hanging_transaction"
 NEEDS = ("batch",)
@@ -37,10 +37,13 @@ _WHY = {
     "past_deadline": "the coordinator was alive long past the transaction's deadline",
     "snapshot_only": "no batch of it is left, only the producer snapshot holds it open",
 }
-_ABORT = "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {} --partition {} --start-offset {}"
+_ABORT = (
+    "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {topic} --partition {partition} "
+    "--start-offset {first_offset}"
+)
 _OLD_ABORT = (
-    " (brokers older than 2.8: abort --topic {} --partition {} --producer-id {} --producer-epoch {} "
-    "--coordinator-epoch {})"
+    " (brokers older than 2.8: abort --topic {topic} --partition {partition} --producer-id {producer_id} "
+    "--producer-epoch {max_epoch} --coordinator-epoch {coordinator_epoch})"
 )
 
 
@@ -60,69 +63,36 @@ def _open_runs(rows: DataFrame) -> DataFrame:
         .when(is_uncopied, F.lit("info"))
         .otherwise(F.lit("critical"))
     )
-    why = F.coalesce(
-        *[F.when(F.col("label") == name, F.lit(reason)) for name, reason in _WHY.items()]
-    )
-    where = (F.col("topic"), F.col("partition"))
+    why = by_label(F.col("label"), _WHY)
     return findings(
         rows,
         code=CODE,
         class_=F.col("label"),
         severity=severity,
         certainty=F.when(is_uncopied, F.lit("consistent_with")).otherwise(F.lit("proven")),
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("max_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("first_offset"),
-        last_offset=F.col("last_offset"),
-        first_timestamp_ms=F.col("before_ms"),
-        last_timestamp_ms=F.col("after_ms"),
+        **on_run(epoch="max_epoch", end_ms="after_ms"),
         title=text(
-            "open transaction pins {}-{} at offset {}: {}", *where, F.col("first_offset"), why
+            "open transaction pins {topic}-{partition} at offset {first_offset}: {why}", why=why
         ),
         explanation=text(
-            "Producer {} epoch {} (transactional id {}) wrote {} batches, {} records, from offset {} on, and no marker "
-            "ends them: {} ({}). read_committed consumers stop at offset {}.",
-            F.col("producer_id"),
-            F.col("max_epoch"),
-            F.col("transactional_id"),
-            F.col("batch_count"),
-            F.col("record_count"),
-            F.col("first_offset"),
-            why,
-            F.col("reason"),
-            F.col("first_offset"),
+            "Producer {producer_id} epoch {max_epoch} (transactional id {transactional_id}) wrote "
+            "{batch_count} batches, {record_count} records, from offset {first_offset} on, and no marker "
+            "ends them: {why} ({reason}). read_committed consumers stop at offset {first_offset}.",
+            why=why,
         ),
         advice=_advice(),
-        refuted_by=F.lit(
-            "a __transaction_state record that lists the partition at that time, or the marker itself, in a file that "
-            "was not copied or was copied earlier"
-        ),
-        evidence=[place(*where, F.col("first_offset"), "first batch of the open transaction")],
+        refuted_by="a __transaction_state record that lists the partition at that time, or the marker itself, in a "
+        "file that was not copied or was copied earlier",
+        evidence=[here("first_offset", "first batch of the open transaction")],
     )
 
 
 def _advice() -> Column:
-    where = (F.col("topic"), F.col("partition"), F.col("first_offset"))
-    abort = F.concat(
-        text(_ABORT, *where),
-        text(
-            _OLD_ABORT,
-            F.col("topic"),
-            F.col("partition"),
-            F.col("producer_id"),
-            F.col("max_epoch"),
-            F.coalesce(F.col("coordinator_epoch_before"), F.lit(0)),
-        ),
-    )
+    coordinator_epoch = F.coalesce(F.col("coordinator_epoch_before"), F.lit(0))
+    abort = text(_ABORT + _OLD_ABORT, coordinator_epoch=coordinator_epoch)
     describe = text(
-        "First: kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id {}; only when it "
-        "does not list {}-{}: ",
-        F.col("transactional_id"),
-        F.col("topic"),
-        F.col("partition"),
+        "First: kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id "
+        "{transactional_id}; only when it does not list {topic}-{partition}: "
     )
     return (
         F.when(F.col("label") == "orphan_producer", abort)
@@ -164,28 +134,19 @@ def _advice() -> Column:
 
 
 def _ghosts(snapshot_only: DataFrame) -> DataFrame:
-    where = (F.col("topic"), F.col("partition"))
+    start = F.col("current_txn_first_offset")
     return findings(
         snapshot_only,
         code=CODE,
         class_="snapshot_only",
         severity="critical",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        first_offset=F.col("current_txn_first_offset"),
-        title=text("only a producer snapshot holds a transaction of {}-{} open", *where),
-        explanation=text(
-            "The snapshot at offset {} holds a transaction of producer {} open since offset {}, "
-            "which the log no longer "
-            "has. The LSO is clamped to the log start; consumers see nothing newer.",
-            F.col("end_offset"),
-            F.col("producer_id"),
-            F.col("current_txn_first_offset"),
-        ),
-        advice=text(_ABORT, *where, F.col("current_txn_first_offset")),
-        refuted_by=F.lit("a batch or marker of this producer at or above the log start"),
+        **on_partition(producer_epoch="producer_epoch", first_offset="current_txn_first_offset"),
+        title="only a producer snapshot holds a transaction of {topic}-{partition} open",
+        explanation="The snapshot at offset {end_offset} holds a transaction of producer {producer_id} open "
+        "since offset {current_txn_first_offset}, which the log no longer has. The LSO is clamped to the "
+        "log start; consumers see nothing newer.",
+        advice=text(_ABORT, first_offset=start),
+        refuted_by="a batch or marker of this producer at or above the log start",
         evidence=[],
     )

@@ -20,7 +20,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import (
+    by_label,
+    findings,
+    here,
+    in_coordinator,
+    on_marker,
+    on_partition,
+    text,
+)
 
 CODE = "marker_audit"
 NEEDS = ("batch", "txn_state")
@@ -45,48 +53,31 @@ def find(
 
 
 def _missing(transaction_partition: DataFrame) -> DataFrame:
-    rows = transaction_partition.filter(F.col("status") == "missing")
-    where = (F.col("topic"), F.col("partition"))
     decided = F.when(F.col("outcome") == 1, F.lit("COMMIT")).otherwise(F.lit("ABORT"))
     return findings(
-        rows,
+        transaction_partition.filter(F.col("status") == "missing"),
         code=CODE,
         class_="missing",
         severity="major",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("prepare_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("prepare_offset"),
-        first_timestamp_ms=F.col("prepare_ms"),
-        last_timestamp_ms=F.col("complete_ms"),
-        title=text("no {} marker in {}-{}", decided, *where),
+        **on_partition(
+            producer_epoch="prepare_epoch",
+            transactional_id="transactional_id",
+            first_offset="prepare_offset",
+            first_timestamp_ms="prepare_ms",
+            last_timestamp_ms="complete_ms",
+        ),
+        title=text("no {decided} marker in {topic}-{partition}", decided=decided),
         explanation=text(
-            "Transactional id {} decided {} at offset {} of __transaction_state-{} and declared "
-            "the transaction complete; "
-            "{}-{} lists no marker of it.",
-            F.col("transactional_id"),
-            decided,
-            F.col("prepare_offset"),
-            F.col("coordinator_partition"),
-            *where,
+            "Transactional id {transactional_id} decided {decided} at offset {prepare_offset} of "
+            "__transaction_state-{coordinator_partition} and declared the transaction complete; "
+            "{topic}-{partition} lists no marker of it.",
+            decided=decided,
         ),
-        advice=F.lit(
-            "Look for the open transaction in this partition (hanging_transaction) and for a "
-            "marker that the cleaner removed "
-            "(KAFKA-8351, KAFKA-13727, KAFKA-14055)."
-        ),
-        refuted_by=F.lit("the marker, in a segment that is not in the copy"),
-        evidence=[
-            place(
-                F.lit("__transaction_state"),
-                F.col("coordinator_partition"),
-                F.col("prepare_offset"),
-                "decision",
-            ),
-        ],
+        advice="Look for the open transaction in this partition (hanging_transaction) and for a "
+        "marker that the cleaner removed (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
+        refuted_by="the marker, in a segment that is not in the copy",
+        evidence=[in_coordinator("prepare_offset", "decision")],
     )
 
 
@@ -108,7 +99,6 @@ def _markers(partition_txn: DataFrame, kept_promise: DataFrame) -> DataFrame:
 
 
 def _marker_findings(rows: DataFrame) -> DataFrame:
-    where = (F.col("topic"), F.col("partition"))
     is_duplicate = F.col("label") == "duplicate"
     severity = (
         F.when(F.col("label").isin(*_CRITICAL), F.lit("critical"))
@@ -119,57 +109,34 @@ def _marker_findings(rows: DataFrame) -> DataFrame:
         F.lit("proven")
     )
     kind = F.when(F.col("marker_type") == 1, F.lit("COMMIT")).otherwise(F.lit("ABORT"))
-    title = F.coalesce(
-        *[F.when(F.col("label") == name, F.lit(words)) for name, words in _TITLES.items()]
-    )
+    what = by_label(F.col("label"), _TITLES)
     return findings(
         rows,
         code=CODE,
         class_=F.col("label"),
         severity=severity,
         certainty=certainty,
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("marker_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("marker_offset"),
-        last_offset=F.col("marker_offset"),
-        first_timestamp_ms=F.col("marker_ms"),
-        last_timestamp_ms=F.col("marker_ms"),
-        title=text("{} ({}-{} offset {})", title, *where, F.col("marker_offset")),
+        **on_marker(),
+        title=text("{what} ({topic}-{partition} offset {marker_offset})", what=what),
         explanation=text(
-            "{} marker of producer {} epoch {} at offset {} of {}-{}: {}. Transactional id {}, "
-            "transaction begun at offset {} of "
-            "its coordinator partition.",
-            kind,
-            F.col("producer_id"),
-            F.col("marker_epoch"),
-            F.col("marker_offset"),
-            *where,
-            title,
-            F.col("transactional_id"),
-            F.col("transaction_offset"),
+            "{kind} marker of producer {producer_id} epoch {marker_epoch} at offset {marker_offset} of "
+            "{topic}-{partition}: {what}. Transactional id {transactional_id}, transaction begun at "
+            "offset {transaction_offset} of its coordinator partition.",
+            kind=kind,
+            what=what,
         ),
         advice=F.when(
             is_duplicate, F.lit("None: legal after a retry or a coordinator failover.")
         ).otherwise(
             F.lit(
                 "Compare what read_committed consumers read here with the other partitions of the "
-                "transaction; find out who "
-                "wrote the marker (kafka-transactions abort, a delayed WriteTxnMarkers)."
+                "transaction; find out who wrote the marker (kafka-transactions abort, a delayed "
+                "WriteTxnMarkers)."
             )
         ),
-        refuted_by=F.lit(
-            "a record of __transaction_state that is not in the copy and decided otherwise"
-        ),
+        refuted_by="a record of __transaction_state that is not in the copy and decided otherwise",
         evidence=[
-            place(*where, F.col("marker_offset"), "marker"),
-            place(
-                F.lit("__transaction_state"),
-                F.col("coordinator_partition"),
-                F.col("transaction_offset"),
-                "first record of the transaction",
-            ),
+            here("marker_offset", "marker"),
+            in_coordinator("transaction_offset", "first record of the transaction"),
         ],
     )

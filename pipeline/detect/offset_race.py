@@ -20,12 +20,19 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import (
+    CONSUMER_OFFSETS,
+    findings,
+    in_coordinator,
+    in_offsets,
+    on,
+    on_commit,
+    on_marker,
+)
 
 CODE = "offset_race"
 NEEDS = ("offset_commit",)
 FIXED_IN = "3.9.1, 4.0.0; KAFKA-17877 in 4.0.0"
-_TOPIC = "__consumer_offsets"
 _ADVICE = (
     "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too "
     "late, compare with the committed offsets "
@@ -58,35 +65,22 @@ def _windows(rows: DataFrame) -> DataFrame:
         class_="window",
         severity="info",
         certainty="proven",
-        topic=_TOPIC,
-        partition=F.col("offsets_partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        group_id=F.col("group_id"),
-        first_timestamp_ms=F.col("first_ms"),
-        last_timestamp_ms=F.col("last_ms"),
-        title=text(
-            "{} commits of group {} came within {} ms of the previous marker",
-            F.col("count"),
-            F.col("group_id"),
-            F.col("longest"),
+        topic=CONSUMER_OFFSETS,
+        **on(
+            partition="offsets_partition",
+            producer_id="producer_id",
+            producer_epoch="producer_epoch",
+            group_id="group_id",
+            first_timestamp_ms="first_ms",
+            last_timestamp_ms="last_ms",
         ),
-        explanation=text(
-            "Producer {} sent {} offset records for group {} shortly after its previous marker: "
-            "shortest {} ms, median {} ms, "
-            "longest {} ms, {} within 10 ms. On brokers before 3.9.1 this is when KAFKA-17507 can "
-            "happen; it does not say that "
-            "it did.",
-            F.col("producer_id"),
-            F.col("count"),
-            F.col("group_id"),
-            F.col("shortest"),
-            F.col("median"),
-            F.col("longest"),
-            F.col("within_10"),
-        ),
-        advice=F.lit(_ADVICE),
-        refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later, or the new group coordinator"),
+        title="{count} commits of group {group_id} came within {longest} ms of the previous marker",
+        explanation="Producer {producer_id} sent {count} offset records for group {group_id} shortly after "
+        "its previous marker: shortest {shortest} ms, median {median} ms, longest {longest} ms, "
+        "{within_10} within 10 ms. On brokers before 3.9.1 this is when KAFKA-17507 can happen; it does "
+        "not say that it did.",
+        advice=_ADVICE,
+        refuted_by="brokers at 3.9.1, 4.0.0 or later, or the new group coordinator",
         evidence=[],
     )
 
@@ -98,33 +92,13 @@ def _bypasses(rows: DataFrame) -> DataFrame:
         class_="bypass",
         severity="major",
         certainty="consistent_with",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        group_id=F.col("group_id"),
-        first_offset=F.col("record_offset"),
-        last_offset=F.col("record_offset"),
-        first_timestamp_ms=F.col("commit_timestamp_ms"),
-        last_timestamp_ms=F.col("append_ms"),
-        title=text(
-            "offset of {} on {}-{} was committed before the previous marker",
-            F.col("group_id"),
-            F.col("topic"),
-            F.col("partition"),
-        ),
-        explanation=text(
-            "Record at offset {} commits {} (before: {}), {} ms after the producer's previous marker.",
-            F.col("record_offset"),
-            F.col("committed_offset"),
-            F.col("previous_committed_offset"),
-            F.col("race_ms"),
-        ),
-        advice=F.lit(_ADVICE),
-        refuted_by=F.lit("brokers at 3.9.1, 4.0.0 or later"),
-        evidence=[
-            place(F.lit(_TOPIC), F.col("offsets_partition"), F.col("record_offset"), "commit")
-        ],
+        **on_commit(),
+        title="offset of {group_id} on {topic}-{partition} was committed before the previous marker",
+        explanation="Record at offset {record_offset} commits {committed_offset} (before: "
+        "{previous_committed_offset}), {race_ms} ms after the producer's previous marker.",
+        advice=_ADVICE,
+        refuted_by="brokers at 3.9.1, 4.0.0 or later",
+        evidence=[in_offsets("record_offset", "commit")],
     )
 
 
@@ -135,42 +109,18 @@ def _early(rows: DataFrame) -> DataFrame:
         class_="early_completion",
         severity="major",
         certainty="consistent_with",
-        topic=_TOPIC,
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("marker_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("marker_offset"),
-        last_offset=F.col("marker_offset"),
-        first_timestamp_ms=F.col("marker_ms"),
-        last_timestamp_ms=F.col("marker_ms"),
-        title=text(
-            "offsets of {} were declared complete before their marker (offset {} of {}-{})",
-            F.col("transactional_id"),
-            F.col("marker_offset"),
-            F.lit(_TOPIC),
-            F.col("partition"),
-        ),
-        explanation=text(
-            "The coordinator wrote Complete* of the transaction begun at offset {} of __transaction_state-{} before "
-            "the marker at offset {} was appended: the producer could commit the next offsets while these were "
-            "still pending. The two times are of two brokers.",
-            F.col("transaction_offset"),
-            F.col("coordinator_partition"),
-            F.col("marker_offset"),
-        ),
-        advice=F.lit(
-            "Upgrade to 4.0.0 (KAFKA-17877; before it the new group coordinator could answer a marker too early). "
-            "Compare the clocks of the two brokers."
-        ),
-        refuted_by=F.lit("clocks that differ by more than clock_skew_ms"),
+        **(on_marker() | {"topic": F.lit(CONSUMER_OFFSETS)}),
+        title="offsets of {transactional_id} were declared complete before their marker (offset "
+        "{marker_offset} of __consumer_offsets-{partition})",
+        explanation="The coordinator wrote Complete* of the transaction begun at offset {transaction_offset} "
+        "of __transaction_state-{coordinator_partition} before the marker at offset {marker_offset} was "
+        "appended: the producer could commit the next offsets while these were still pending. The two "
+        "times are of two brokers.",
+        advice="Upgrade to 4.0.0 (KAFKA-17877; before it the new group coordinator could answer a marker "
+        "too early). Compare the clocks of the two brokers.",
+        refuted_by="clocks that differ by more than clock_skew_ms",
         evidence=[
-            place(F.lit(_TOPIC), F.col("partition"), F.col("marker_offset"), "marker"),
-            place(
-                F.lit("__transaction_state"),
-                F.col("coordinator_partition"),
-                F.col("transaction_offset"),
-                "first record of the transaction",
-            ),
+            in_offsets("marker_offset", "marker", partition="partition"),
+            in_coordinator("transaction_offset", "first record of the transaction"),
         ],
     )

@@ -20,7 +20,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import findings, here, on
 
 CODE = "replica_divergence"
 NEEDS = ("replica",)
@@ -35,7 +35,6 @@ def find(*, divergence: DataFrame) -> DataFrame:
         high_watermark, is_acknowledged,
             older_epoch, newer_epoch.
     """
-    where = (F.col("topic"), F.col("partition"))
     is_lost = F.col("is_acknowledged")
     return findings(
         divergence,
@@ -43,28 +42,13 @@ def find(*, divergence: DataFrame) -> DataFrame:
         class_=F.when(is_lost, F.col("class")).otherwise(F.lit("uncommitted_tail")),
         severity=F.when(is_lost, F.lit("critical")).otherwise(F.lit("info")),
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        first_offset=F.col("offset"),
-        last_offset=F.col("last_offset"),
-        title=text(
-            "replicas {} and {} of {}-{} differ from offset {} on",
-            F.col("broker_id"),
-            F.col("other_broker_id"),
-            *where,
-            F.col("offset"),
+        **on(
+            topic="topic", partition="partition", first_offset="offset", last_offset="last_offset"
         ),
-        explanation=text(
-            "Broker {} (leader epoch {}) and broker {} (leader epoch {}) hold different batches "
-            "from offset {} on; the older "
-            "replica's high watermark is {}.",
-            F.col("broker_id"),
-            F.col("newer_epoch"),
-            F.col("other_broker_id"),
-            F.col("older_epoch"),
-            F.col("offset"),
-            F.col("high_watermark"),
-        ),
+        title="replicas {broker_id} and {other_broker_id} of {topic}-{partition} differ from offset {offset} on",
+        explanation="Broker {broker_id} (leader epoch {newer_epoch}) and broker {other_broker_id} (leader "
+        "epoch {older_epoch}) hold different batches from offset {offset} on; the older replica's high "
+        "watermark is {high_watermark}.",
         advice=F.when(
             is_lost,
             F.lit(
@@ -72,6 +56,6 @@ def find(*, divergence: DataFrame) -> DataFrame:
                 "unclean.leader.election.enable off and write the lost records again."
             ),
         ).otherwise(F.lit("None: what was not replicated was not acknowledged under acks=all.")),
-        refuted_by=F.lit("a copy in which the older replica had been truncated before"),
-        evidence=[place(*where, F.col("offset"), "first offset that differs")],
+        refuted_by="a copy in which the older replica had been truncated before",
+        evidence=[here("offset", "first offset that differs")],
     )

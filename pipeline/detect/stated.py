@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import FILLED_LATER, PLACE_TYPE
+from pipeline.detect.finding import FILLED_LATER, PLACE_TYPE, by_label
 from schemas.gold import FINDING
 
 _SAME = (
@@ -34,17 +34,11 @@ def stated(
     columns |= {
         "code": F.lit(code),
         "class": label,
-        "advice": _by_class(label, advice),
-        "refuted_by": _by_class(label, refuted),
+        "advice": F.coalesce(by_label(label, advice), F.lit("")),
+        "refuted_by": F.coalesce(by_label(label, refuted), F.lit("")),
     }
     return rows.select(
         F.col("copy"),
         *(columns[name].alias(name) for name in FINDING.names if name not in FILLED_LATER),
         F.col("places").cast(PLACE_TYPE).alias("places"),
-    )
-
-
-def _by_class(label: Column, texts: Mapping[str, str]) -> Column:
-    return F.coalesce(
-        *(F.when(label == name, F.lit(text)) for name, text in texts.items()), F.lit("")
     )

@@ -21,7 +21,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import findings, here, on_run
 
 CODE = "write_outside_transaction"
 NEEDS = ("batch", "txn_state")
@@ -31,48 +31,24 @@ FIXED_IN = "3.6 (transaction.partition.verification.enable), 4.0 with transactio
 def find(*, partition_txn: DataFrame) -> DataFrame:
     """One finding a run."""
     rows = partition_txn.filter(F.col("outside").isNotNull())
-    where = (F.col("topic"), F.col("partition"))
     is_swallowed = F.col("outside") == "swallowed"
+    end_ms = F.coalesce(F.col("marker_ms"), F.col("after_ms"))
     return findings(
         rows,
         code=CODE,
         class_=F.col("outside"),
         severity=F.when(is_swallowed, F.lit("major")).otherwise(F.lit("critical")),
         certainty=F.when(is_swallowed, F.lit("suspicion")).otherwise(F.lit("proven")),
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("max_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("first_offset"),
-        last_offset=F.col("last_offset"),
-        first_timestamp_ms=F.col("before_ms"),
-        last_timestamp_ms=F.coalesce(F.col("marker_ms"), F.col("after_ms")),
-        title=text(
-            "{}-{} offset {} was written outside a transaction", *where, F.col("first_offset")
-        ),
-        explanation=text(
-            "Producer {} epoch {} of transactional id {} wrote offsets {}..{}, and no transaction "
-            "of that id lists {}-{} "
-            "there: {}.",
-            F.col("producer_id"),
-            F.col("max_epoch"),
-            F.col("transactional_id"),
-            F.col("first_offset"),
-            F.col("last_offset"),
-            *where,
-            F.col("outside"),
-        ),
-        advice=F.lit(
-            "Set transaction.partition.verification.enable=true (3.6 or later) and move to "
-            "transaction.version 2 (4.0). "
-            "Check whether the application counts these records as written."
-        ),
-        refuted_by=F.lit(
-            "an Ongoing record that lists the partition, in a part of __transaction_state not in the copy"
-        ),
+        **(on_run(epoch="max_epoch", end_ms="marker_ms") | {"last_timestamp_ms": end_ms}),
+        title="{topic}-{partition} offset {first_offset} was written outside a transaction",
+        explanation="Producer {producer_id} epoch {max_epoch} of transactional id {transactional_id} wrote "
+        "offsets {first_offset}..{last_offset}, and no transaction of that id lists {topic}-{partition} "
+        "there: {outside}.",
+        advice="Set transaction.partition.verification.enable=true (3.6 or later) and move to "
+        "transaction.version 2 (4.0). Check whether the application counts these records as written.",
+        refuted_by="an Ongoing record that lists the partition, in a part of __transaction_state not in the copy",
         evidence=[
-            place(*where, F.col("first_offset"), "first batch outside a transaction"),
-            place(*where, F.col("marker_offset"), "marker that ended it"),
+            here("first_offset", "first batch outside a transaction"),
+            here("marker_offset", "marker that ended it"),
         ],
     )

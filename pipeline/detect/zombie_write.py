@@ -20,7 +20,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, place, text
+from pipeline.detect.finding import findings, here, on_batch, on_marker, on_run, text
 
 CODE = "zombie_write"
 NEEDS = ("batch",)
@@ -42,78 +42,45 @@ def find(*, partition_txn: DataFrame, sequence_event: DataFrame) -> DataFrame:
 
 
 def _regressed(rows: DataFrame) -> DataFrame:
-    where = (F.col("topic"), F.col("partition"))
     return findings(
         rows,
         code=CODE,
         class_="epoch_regressed",
         severity="critical",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("producer_epoch"),
-        first_offset=F.col("offset"),
-        last_offset=F.col("last_offset"),
-        first_timestamp_ms=F.col("timestamp_ms"),
-        last_timestamp_ms=F.col("timestamp_ms"),
-        title=text(
-            "epoch {} after epoch {} in {}-{}",
-            F.col("producer_epoch"),
-            F.col("previous_epoch"),
-            *where,
-        ),
-        explanation=text(
-            "Producer {} wrote offsets {}..{} with epoch {} although epoch {} had been seen in this partition before.",
-            F.col("producer_id"),
-            F.col("offset"),
-            F.col("last_offset"),
-            F.col("producer_epoch"),
-            F.col("previous_epoch"),
-        ),
-        advice=F.lit(_ADVICE),
-        refuted_by=F.lit("nothing short of a damaged header: the order of epochs is in the log"),
+        **on_batch(),
+        title="epoch {producer_epoch} after epoch {previous_epoch} in {topic}-{partition}",
+        explanation="Producer {producer_id} wrote offsets {offset}..{last_offset} with epoch {producer_epoch} "
+        "although epoch {previous_epoch} had been seen in this partition before.",
+        advice=_ADVICE,
+        refuted_by="nothing short of a damaged header: the order of epochs is in the log",
         evidence=[
-            place(*where, F.col("previous_offset"), "the producer's batch before it"),
-            place(*where, F.col("offset"), "write of the older epoch"),
+            here("previous_offset", "the producer's batch before it"),
+            here("offset", "write of the older epoch"),
         ],
     )
 
 
 def _fenced(rows: DataFrame) -> DataFrame:
-    where = (F.col("topic"), F.col("partition"))
     return findings(
         rows,
         code=CODE,
         class_=F.col("zombie"),
         severity="critical",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("min_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("first_offset"),
-        last_offset=F.col("last_offset"),
-        first_timestamp_ms=F.col("before_ms"),
-        last_timestamp_ms=F.col("marker_ms"),
-        title=text("epoch {} wrote to {}-{} after it was fenced", F.col("min_epoch"), *where),
+        **on_run(epoch="min_epoch", end_ms="marker_ms"),
+        title="epoch {min_epoch} wrote to {topic}-{partition} after it was fenced",
         explanation=text(
-            "Producer {} wrote from offset {} on with epoch {}, in a run that reaches epoch {} "
-            "and whose marker at offset {} "
-            "belongs to epoch {}: the newer instance had been started before.",
-            F.col("producer_id"),
-            F.col("first_offset"),
-            F.col("min_epoch"),
-            F.col("max_epoch"),
-            F.col("marker_offset"),
-            F.coalesce(F.col("transaction_epoch"), F.col("marker_epoch")),
+            "Producer {producer_id} wrote from offset {first_offset} on with epoch {min_epoch}, in a run "
+            "that reaches epoch {max_epoch} and whose marker at offset {marker_offset} belongs to epoch "
+            "{ending_epoch}: the newer instance had been started before.",
+            ending_epoch=F.coalesce(F.col("transaction_epoch"), F.col("marker_epoch")),
         ),
-        advice=F.lit(_ADVICE),
-        refuted_by=F.lit("a marker between the two epochs that is missing from the copy"),
+        advice=_ADVICE,
+        refuted_by="a marker between the two epochs that is missing from the copy",
         evidence=[
-            place(*where, F.col("first_offset"), "write of the fenced epoch"),
-            place(*where, F.col("marker_offset"), "marker that closed the run"),
+            here("first_offset", "write of the fenced epoch"),
+            here("marker_offset", "marker that closed the run"),
         ],
     )
 
@@ -121,35 +88,19 @@ def _fenced(rows: DataFrame) -> DataFrame:
 def _stale(partition_txn: DataFrame) -> DataFrame:
     is_back = F.col("marker_coordinator_epoch") < F.col("coordinator_epoch_before")
     is_operator = F.col("alignment").isin("manual_abort", "context")
-    rows = partition_txn.filter(is_back & ~is_operator)
-    where = (F.col("topic"), F.col("partition"))
     return findings(
-        rows,
+        partition_txn.filter(is_back & ~is_operator),
         code=CODE,
         class_="stale_coordinator",
         severity="critical",
         certainty="proven",
-        topic=F.col("topic"),
-        partition=F.col("partition"),
-        producer_id=F.col("producer_id"),
-        producer_epoch=F.col("marker_epoch"),
-        transactional_id=F.col("transactional_id"),
-        first_offset=F.col("marker_offset"),
-        last_offset=F.col("marker_offset"),
-        first_timestamp_ms=F.col("marker_ms"),
-        last_timestamp_ms=F.col("marker_ms"),
-        title=text("marker of an older coordinator in {}-{}", *where),
-        explanation=text(
-            "The marker at offset {} carries coordinator epoch {} although {} had been seen for producer {}.",
-            F.col("marker_offset"),
-            F.col("marker_coordinator_epoch"),
-            F.col("coordinator_epoch_before"),
-            F.col("producer_id"),
-        ),
-        advice=F.lit(
-            "A coordinator that had lost its partition still wrote markers: check the brokers' "
-            "clocks and leader changes."
-        ),
-        refuted_by=F.lit("nothing short of a damaged marker"),
-        evidence=[place(*where, F.col("marker_offset"), "marker of the older coordinator")],
+        **on_marker(),
+        title="marker of an older coordinator in {topic}-{partition}",
+        explanation="The marker at offset {marker_offset} carries coordinator epoch "
+        "{marker_coordinator_epoch} although {coordinator_epoch_before} had been seen for producer "
+        "{producer_id}.",
+        advice="A coordinator that had lost its partition still wrote markers: check the brokers' "
+        "clocks and leader changes.",
+        refuted_by="nothing short of a damaged marker",
+        evidence=[here("marker_offset", "marker of the older coordinator")],
     )
