@@ -13,15 +13,15 @@ from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pipeline.config import Selection
 from pipeline.detect import DETECTORS
-from pipeline.spark import detect_inputs, tables, trust
+from pipeline.spark import detect_inputs, trust
+from pipeline.spark.places import Replica, places
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from pipeline.text import sanitise
-from schemas import bronze, gold
+from schemas import gold
 
 Finding = dict[str, Any]
 INPUT_THREADS = 4
@@ -131,35 +131,11 @@ def _places(run: Run, rows: list[Finding]) -> dict[tuple[int, str, int, int], li
     if not wanted:
         return {}
     replicas = [
-        (one.replica_id, one.copy, one.topic, one.partition, one.broker_id) for one in run.facts
+        Replica(one.replica_id, one.copy, one.topic, one.partition, one.broker_id)
+        for one in run.facts
     ]
-    spark = run.spark
-    asked = tables.local(spark, wanted, "copy int, topic string, partition int, offset bigint")
-    known = tables.local(
-        spark, replicas, "replica_id bigint, copy int, topic string, partition int, broker int"
-    )
-    lookup = asked.join(known, ["copy", "topic", "partition"], how="inner")
-    entries = (
-        tables.read(spark, bronze.ENTRY, run.output, run.run_id)
-        .filter(F.col("kind").isin("batch", "txn_state", "offset_commit"))
-        .select("replica_id", F.col("base_offset").alias("offset"), "position", "segment_id")
-    )
-    found: dict[tuple[int, str, int, int], list[Finding]] = {}
     files = {one["segment_id"]: one["file"] for one in run.ingested.segments}
-    for row in (
-        entries.join(F.broadcast(lookup), ["replica_id", "offset"], how="inner")
-        .distinct()
-        .collect()
-    ):
-        key = (row["copy"], row["topic"], row["partition"], row["offset"])
-        found.setdefault(key, []).append(
-            {
-                "broker": row["broker"],
-                "file": files.get(row["segment_id"]),
-                "position": row["position"],
-            }
-        )
-    return found
+    return places(run.output, run.run_id, wanted, replicas, files)
 
 
 def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]) -> Finding:

@@ -44,6 +44,8 @@ _SETTINGS = {
     "spark.sql.maxConcurrentOutputFileWriters": "16",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.stats.collect": "false",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.sql.codegen.cache.maxEntries": "500",
     "spark.sql.debug.maxToStringFields": "200",

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from pipeline.config import Config
 from pipeline.spark import bronze, coordinator_rows, history, offset_rows, partition_rows, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.bronze import Ingested
+from pipeline.spark.coordinator_times import coordinator_times
 from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.plan import Plan
 from pipeline.spark.stateful import sorted_rows
@@ -78,51 +79,17 @@ def facts_of(
         copy: covered.partition_count(plan, copy, TXN_TOPIC, config.transaction_state_partitions)
         for copy in {one.copy for one in facts}
     }
-    states = bronze.view(spark, declared.TXN_STATE, output, run_id)
-    coordinators = [one for one in facts if one.is_replayed and one.topic == TXN_TOPIC]
-    newest: dict[int, dict[int, int]] = {}
-    first: dict[int, int | None] = {}
-    if coordinators:
-        starts = tables.local(
-            spark,
-            [(one.replica_id, one.history_start_offset) for one in coordinators],
-            "replica_id bigint, history_start_offset bigint",
-        )
-        is_complete = F.col("base_offset") >= F.col("history_start_offset")
-        rows = (
-            states.join(F.broadcast(starts), "replica_id", how="inner")
-            .groupBy("replica_id", "partition_leader_epoch")
-            .agg(
-                F.max("max_timestamp_ms").alias("newest"),
-                F.min(F.when(is_complete, F.struct("base_offset", "max_timestamp_ms"))).alias(
-                    "first"
-                ),
-            )
-            .collect()
-        )
-        for row in rows:
-            if row["newest"] is not None:
-                newest.setdefault(row["replica_id"], {})[row["partition_leader_epoch"]] = row[
-                    "newest"
-                ]
-        first = _frontiers(rows)
+    starts = {
+        one.replica_id: one.history_start_offset
+        for one in facts
+        if one.is_replayed and one.topic == TXN_TOPIC
+    }
+    newest, first = coordinator_times(output, run_id, starts)
     facts = covered.with_frontiers(facts, first)
     coverage = covered.coverage(plan, facts, newest, counts, config)
     return Run(
         spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts, expired
     )
-
-
-def _frontiers(rows: list[Row]) -> dict[int, int | None]:
-    lowest: dict[int, tuple[int, int | None]] = {}
-    for row in rows:
-        if row["first"] is None:
-            continue
-        found = (row["first"]["base_offset"], row["first"]["max_timestamp_ms"])
-        known = lowest.get(row["replica_id"])
-        if known is None or found[0] < known[0]:
-            lowest[row["replica_id"]] = found
-    return {replica: ms for replica, (_, ms) in lowest.items()}
 
 
 def build(run: Run, stage: Callable[[str], None]) -> None:
@@ -190,7 +157,12 @@ def write_coordinator(run: Run) -> None:
     mine = _replayed(run, TXN_TOPIC).select("replica_id")
     rows = states.join(mine, "replica_id", how="left_semi").select(*coordinator_rows.INPUT)
     tables.replace(
-        sorted_rows(rows, keys=("replica_id", "transactional_id"), order=("base_offset",)),
+        sorted_rows(
+            rows,
+            keys=("replica_id", "transactional_id"),
+            order=("base_offset",),
+            partitions=_shares(run),
+        ),
         silver.COORDINATOR,
         run.output,
         run.run_id,

@@ -10,14 +10,13 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from pipeline.errors import AuditError, OutputConflict
 from pipeline.spark import parquet
@@ -104,7 +103,7 @@ def replace(
     Raises:
         OutputConflict: The table was written by another version.
     """
-    _begin(rows.sparkSession, table, output)
+    _begin(table, output)
     if function is None:
         rows = rows.select(*_stored(table).names)
     write = parquet.writer(_stored(table), path(table, output), _partition(run_id), function)
@@ -135,7 +134,7 @@ def replace_rows(
     Raises:
         OutputConflict: The table was written by another version.
     """
-    _begin(spark, table, output)
+    _begin(table, output)
     schema = arrow_schema(table)
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
@@ -153,10 +152,10 @@ def _partition(run_id: str) -> str:
     return f"{RUN}={run_id}"
 
 
-def _begin(spark: SparkSession, table: Table, output: str) -> None:
+def _begin(table: Table, output: str) -> None:
     _hook(f"before {table.layer}.{table.name}")
     if exists(table, output):
-        read_runs(spark, table, output)
+        _check_columns(_columns(table, output), table)
 
 
 def _commit(
@@ -195,8 +194,7 @@ def _commit(
 
 def _metadata(jvm: Any, table: Table) -> dict[str, Any]:
     """Action that makes the table (Delta protocol: Change Metadata)."""
-    columns = table._replace(columns=(*_stored(table).columns, Column(RUN, "string", "Run.")))
-    schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(columns.ddl()).json()
+    schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(_with_run(table).ddl()).json()
     return {
         "id": str(uuid.uuid4()),
         "format": {"provider": "parquet", "options": {}},
@@ -224,13 +222,20 @@ def vacuum(spark: SparkSession, output: str) -> None:
 def read(spark: SparkSession, table: Table, output: str, run_id: str | None = None) -> DataFrame:
     """Reads a table, or one run of it; without its `run_id` column unless the declaration has one.
 
+    One run is read from the files that its commit names: a question to Delta for them costs a Spark job or two.
+
     Raises:
         OutputConflict: The table was written by another version.
+        AuditError: The commits of that run are no longer in the log.
     """
-    rows = read_runs(spark, table, output)
-    if run_id is not None:
-        rows = rows.filter(F.col(RUN) == run_id)
-    return rows.select(*table.names)
+    if run_id is None:
+        return read_runs(spark, table, output).select(*table.names)
+    _check_columns(_columns(table, output), table)
+    held = [file for file, _ in files(table, output, run_id)]
+    if not held:
+        return empty(spark, table)
+    source = spark.read.schema(_with_run(table).ddl()).option("basePath", path(table, output))
+    return source.parquet(*held).select(*table.names)
 
 
 def read_runs(spark: SparkSession, table: Table, output: str) -> DataFrame:
@@ -240,17 +245,32 @@ def read_runs(spark: SparkSession, table: Table, output: str) -> DataFrame:
         OutputConflict: The table was written by another version.
     """
     rows = spark.read.format("delta").load(path(table, output))
-    _check_columns(rows, table)
+    _check_columns(rows.columns, table)
     return rows
 
 
-def _check_columns(rows: DataFrame, table: Table) -> None:
+def _with_run(table: Table) -> Table:
+    return table._replace(columns=(*_stored(table).columns, Column(RUN, "string", "Run.")))
+
+
+def _columns(table: Table, output: str) -> list[str]:
+    """Columns that the table was made with (Delta protocol: `metaData.schemaString`)."""
+    first = Path(path(table, output), "_delta_log", f"{0:020}.json")
+    for line in first.read_text(encoding="utf-8").splitlines():
+        action = json.loads(line)
+        if "metaData" in action:
+            fields = json.loads(action["metaData"]["schemaString"])["fields"]
+            return [field["name"] for field in fields]
+    raise AuditError(f"{table.layer}.{table.name}: its first commit declares no columns")
+
+
+def _check_columns(names: Iterable[str], table: Table) -> None:
     """Columns tell the version of a table's declaration."""
-    found, declared = set(rows.columns), {RUN, *table.names}
+    found, declared = set(names), {RUN, *table.names}
     if found != declared:
-        names = ", ".join(sorted(found ^ declared))
+        listed = ", ".join(sorted(found ^ declared))
         raise OutputConflict(
-            f"{table.layer}.{table.name} in the output has other columns than this version writes ({names}): "
+            f"{table.layer}.{table.name} in the output has other columns than this version writes ({listed}): "
             "use another --output"
         )
 

@@ -1,0 +1,66 @@
+"""When the copied coordinators wrote: asked of the run's files, which is faster than a Spark job for four columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.spark import stored
+from schemas import bronze
+
+_COLUMNS = ("replica_id", "partition_leader_epoch", "base_offset", "max_timestamp_ms")
+
+
+def coordinator_times(
+    output: str, run_id: str, starts: Mapping[int, int]
+) -> tuple[dict[int, dict[int, int]], dict[int, int | None]]:
+    """Newest and first append times of the coordinators' logs.
+
+    Args:
+        output: Output root.
+        run_id: The run.
+        starts: Replica of `__transaction_state` -> offset from which its history is complete.
+
+    Returns:
+        Replica -> leader epoch -> newest append in ms; and replica -> ms of the first record at or above its start.
+    """
+    newest: dict[int, dict[int, int]] = {}
+    lowest: dict[int, tuple[int, int | None]] = {}
+    for piece in stored.pieces(bronze.TXN_STATE, output, run_id, _COLUMNS):
+        times = piece.group_by(["replica_id", "partition_leader_epoch"]).aggregate(
+            [("max_timestamp_ms", "max")]
+        )
+        for row in times.to_pylist():
+            replica, epoch, ms = (
+                row["replica_id"],
+                row["partition_leader_epoch"],
+                row["max_timestamp_ms_max"],
+            )
+            if replica in starts and ms is not None:
+                epochs = newest.setdefault(replica, {})
+                epochs[epoch] = max(epochs.get(epoch, ms), ms)
+        for replica in pc.unique(piece["replica_id"]).to_pylist():
+            if replica in starts:
+                _lower(lowest, replica, _first(piece, replica, starts[replica]))
+    return newest, {replica: ms for replica, (_, ms) in lowest.items()}
+
+
+def _first(piece: pa.Table, replica: int, start: int) -> tuple[int, int | None] | None:
+    """Offset and time of the first record of a replica at or above its start."""
+    counts = pc.and_(
+        pc.equal(piece["replica_id"], replica), pc.greater_equal(piece["base_offset"], start)
+    )
+    held = piece.filter(counts)
+    if not held.num_rows:
+        return None
+    row = held.slice(pc.index(held["base_offset"], pc.min(held["base_offset"])).as_py(), 1)
+    return row["base_offset"][0].as_py(), row["max_timestamp_ms"][0].as_py()
+
+
+def _lower(
+    lowest: dict[int, tuple[int, int | None]], replica: int, found: tuple[int, int | None] | None
+) -> None:
+    if found is not None and (replica not in lowest or found[0] < lowest[replica][0]):
+        lowest[replica] = found
