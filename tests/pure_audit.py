@@ -19,7 +19,7 @@ from pipeline.replay.history import SequenceEvent, replay
 from pipeline.spark import coordinator_rows, offset_rows, partition_rows
 from pipeline.spark import coverage as covered
 from pipeline.spark.arrow import arrow_schema
-from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.replica_facts import ReplicaFacts
 from schemas.silver import COORDINATOR, PARTITION_HISTORY
 from tests.pure_input import OFFSETS_TOPIC, TXN_TOPIC, Read, Row, places, read
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from pipeline.config import Config
 from pipeline.spark import coverage as covered
-from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.entry import Place
 from pipeline.spark.extent import merged, overlaps
 from pipeline.spark.partition_rows import Coverage
 from pipeline.spark.plan import Plan, plan
 from pipeline.spark.read_file import read_task
+from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_frontiers
 from pipeline.spark.tasks import tasks_of
 from pipeline.wire.batch import Batch, increment_sequence
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
@@ -161,7 +161,7 @@ def _facts(
         for row in unreadable
         if not row["is_tail"] and not row["reason"].startswith("sidecar")
     }
-    facts = covered.replica_facts(planned, segments, damaged)
+    facts = replica_facts(planned, segments, damaged)
     counts = {
         copy: covered.partition_count(planned, copy, TXN_TOPIC, config.transaction_state_partitions)
         for copy in {one.copy for one in facts}
@@ -180,7 +180,7 @@ def _facts(
         complete = [row for row in rows if row["base_offset"] >= one.history_start_offset]
         if complete:
             first[one.replica_id] = complete[0]["max_timestamp_ms"]
-    return covered.with_frontiers(facts, first), newest, counts
+    return with_frontiers(facts, first), newest, counts
 
 
 def places(read: Read, topic: str | None = None) -> list[ReplicaFacts]:

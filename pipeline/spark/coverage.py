@@ -1,15 +1,12 @@
 """How far everything was read, from the plan and the segment rows; pure Python on the driver.
 
-What this module decides, every absence rests on: which replica stands for a partition, where its
-complete history begins,
-up to which broker time each file was read, and whether every coordinator partition is there.
+What this module decides, every absence rests on: up to which broker time each file was read, and whether
+every coordinator partition is there. `replica_facts` tells where complete history begins.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pipeline.config import Config
 from pipeline.replay.coverage import (
@@ -21,35 +18,11 @@ from pipeline.replay.coverage import (
 )
 from pipeline.spark.coordinator_rows import CoordinatorLog
 from pipeline.spark.partition_rows import Coverage
-from pipeline.spark.plan import LogDir, Plan, Replica
+from pipeline.spark.plan import Plan
+from pipeline.spark.replica_facts import ReplicaFacts, instants
 from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC
 
 INTERNAL = (TXN_TOPIC, OFFSETS_TOPIC, METADATA_TOPIC)
-
-
-class ReplicaFacts(NamedTuple):
-    """A row of `silver.replica` (same names), plus what only the driver needs."""
-
-    replica_id: int
-    copy: int
-    topic: str
-    partition: int
-    topic_id: str | None
-    broker_id: int | None
-    log_dir: str
-    is_replayed: bool
-    is_one_instant: bool
-    history_start_offset: int
-    log_start_offset: int | None
-    cleaner_offset: int | None
-    high_watermark: int | None
-    log_end_offset: int
-    max_leader_epoch: int | None
-    first_broker_ms: int | None
-    read_until_ms: int | None
-    frontier_ms: int | None
-    is_complete: bool
-    is_damaged: bool
 
 
 class Absent(NamedTuple):
@@ -59,143 +32,6 @@ class Absent(NamedTuple):
     topic: str
     partition: int
     high_watermark: int
-
-
-def replica_facts(
-    plan: Plan, segments: Iterable[dict[str, Any]], damaged: set[int]
-) -> list[ReplicaFacts]:
-    """Facts of every current replica, one of each partition marked as the one that is replayed.
-
-    Args:
-        plan: What was found.
-        segments: Rows of `bronze.segment`.
-        damaged: Replica ids with unreadable bytes other than normal tails.
-    """
-    by_replica: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for segment in segments:
-        by_replica[segment["replica_id"]].append(segment)
-    dirs = {log_dir.path: log_dir for log_dir in plan.log_dirs}
-    instant = _instants(plan.log_dirs)
-    facts = [
-        _facts(
-            replica, dirs[replica.log_dir_path], by_replica[replica.replica_id], instant, damaged
-        )
-        for replica in plan.replicas
-        if replica.suffix == "" and by_replica.get(replica.replica_id)
-    ]
-    return _elect(facts)
-
-
-def _instants(log_dirs: Iterable[LogDir]) -> dict[int, bool]:
-    """Copy -> every broker of it was stopped cleanly."""
-    clean: dict[int, bool] = {}
-    for log_dir in log_dirs:
-        clean[log_dir.copy] = clean.get(log_dir.copy, True) and log_dir.is_clean_shutdown
-    return clean
-
-
-def _facts(
-    replica: Replica,
-    log_dir: LogDir,
-    segments: list[dict[str, Any]],
-    instant: dict[int, bool],
-    damaged: set[int],
-) -> ReplicaFacts:
-    key = (replica.topic, replica.partition)
-    used = [one for one in segments if not one["is_superseded"] and one["first_offset"] is not None]
-    used.sort(key=lambda one: (one["base_offset"], one["first_offset"]))
-    log_start = log_dir.log_starts.get(key)
-    cleaner = log_dir.cleaner_offsets.get(key)
-    start = _complete_from(used)
-    is_complete = start == 0 and not log_start
-    if replica.topic != TXN_TOPIC:
-        start = max(start, log_start or 0, cleaner or 0)
-    end = max((one["last_offset"] + 1 for one in used), default=segments[0]["base_offset"])
-    epochs = [one["max_leader_epoch"] for one in used if one["max_leader_epoch"] is not None]
-    first = [one["first_broker_ms"] for one in used if one["first_broker_ms"] is not None]
-    last = [one["last_broker_ms"] for one in used if one["last_broker_ms"] is not None]
-    return ReplicaFacts(
-        replica.replica_id,
-        replica.copy,
-        replica.topic,
-        replica.partition,
-        replica.topic_id,
-        replica.broker_id,
-        replica.log_dir_path,
-        False,
-        instant.get(replica.copy, False)
-        and not _lacks_tail(segments, log_dir.high_watermarks.get(key)),
-        start,
-        log_start,
-        cleaner,
-        log_dir.high_watermarks.get(key),
-        end,
-        max(epochs, default=None),
-        min(first, default=None),
-        max(last, default=None),
-        None,
-        is_complete,
-        replica.replica_id in damaged,
-    )
-
-
-def _lacks_tail(segments: list[dict[str, Any]], high_watermark: int | None) -> bool:
-    """The log ends below its own high watermark: a segment is missing (or the checkpoint is newer than the data)."""
-    ends = [one["base_offset"] for one in segments]
-    ends += [one["last_offset"] + 1 for one in segments if one["last_offset"] is not None]
-    return high_watermark is not None and max(ends) < high_watermark
-
-
-def _complete_from(segments: list[dict[str, Any]]) -> int:
-    """First offset from which nothing is missing: behind the last hole and the last shortened batch."""
-    start = 0
-    expected: int | None = 0
-    for segment in segments:
-        if segment["first_offset"] != expected:
-            start = max(start, segment["first_offset"])
-        if segment["hole_end_offset"] is not None:
-            start = max(start, segment["hole_end_offset"])
-        if segment["shortened_end_offset"] is not None:
-            start = max(start, segment["shortened_end_offset"] + 1)
-        expected = segment["last_offset"] + 1
-    return start
-
-
-def _elect(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
-    """Marks the most complete replica of each partition: newest topic incarnation, leader epoch, then end."""
-    groups: dict[tuple[int, str, int], list[int]] = defaultdict(list)
-    for index, one in enumerate(facts):
-        groups[one.copy, one.topic, one.partition].append(index)
-    elected = list(facts)
-    for members in groups.values():
-        best = max(
-            members,
-            key=lambda index: (
-                facts[index].max_leader_epoch if facts[index].max_leader_epoch is not None else -1,
-                facts[index].log_end_offset,
-                -facts[index].history_start_offset,
-                -(facts[index].broker_id or 0),
-            ),
-        )
-        elected[best] = facts[best]._replace(is_replayed=True)
-    return elected
-
-
-def with_frontiers(
-    facts: list[ReplicaFacts], first_ms: dict[int, int | None]
-) -> list[ReplicaFacts]:
-    """Sets `frontier_ms` of the coordinator's partitions.
-
-    Args:
-        facts: All replicas.
-        first_ms: Replica id -> append time of the first record at or above the start of its complete history.
-    """
-    return [
-        one._replace(frontier_ms=first_ms.get(one.replica_id))
-        if one.topic == TXN_TOPIC and not one.is_complete
-        else one
-        for one in facts
-    ]
 
 
 def partition_count(plan: Plan, copy: int, topic: str, configured: int | None) -> int | None:
@@ -234,7 +70,7 @@ def absent_partitions(plan: Plan) -> list[Absent]:
 
 def cut_short(plan: Plan, facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
     """Replayed replicas of brokers that were stopped cleanly, in a copy of one instant but for what they lack."""
-    instant = _instants(plan.log_dirs)
+    instant = instants(plan.log_dirs)
     return [
         one for one in facts if one.is_replayed and instant.get(one.copy) and not one.is_one_instant
     ]

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pipeline.spark.coverage import INTERNAL, ReplicaFacts
+from pipeline.spark.coverage import INTERNAL
 from pipeline.spark.plan import Plan
+from pipeline.spark.replica_facts import ReplicaFacts
 
 Row = dict[str, Any]
 

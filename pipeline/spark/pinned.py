@@ -9,7 +9,7 @@ from pipeline.replay import pinning
 from pipeline.replay.pinning import OpenRun, Pinned, Waiting
 from pipeline.replay.statement import Statement
 from pipeline.spark import stated, stored
-from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver

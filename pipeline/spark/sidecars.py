@@ -16,9 +16,9 @@ from pipeline.replay.sidecar_check import LogPlace, SnapshotEntry
 from pipeline.replay.statement import Statement
 from pipeline.replay.visibility import Ended, Listed
 from pipeline.spark import stated, stored
-from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gaps import cleaned_topics
 from pipeline.spark.inventory import Plan
+from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver

@@ -14,8 +14,8 @@ from pipeline.spark import bronze, coordinator_rows, history, offset_rows, parti
 from pipeline.spark import coverage as covered
 from pipeline.spark.bronze import Ingested
 from pipeline.spark.coordinator_times import coordinator_times
-from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.plan import Plan
+from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_frontiers
 from pipeline.spark.stateful import sorted_rows
 from schemas import bronze as declared
 from schemas import silver
@@ -74,7 +74,7 @@ def facts_of(
         for row in ingested.unreadable
         if not row["is_tail"] and not row["reason"].startswith("sidecar")
     }
-    facts = covered.replica_facts(plan, ingested.segments, damaged)
+    facts = replica_facts(plan, ingested.segments, damaged)
     counts = {
         copy: covered.partition_count(plan, copy, TXN_TOPIC, config.transaction_state_partitions)
         for copy in {one.copy for one in facts}
@@ -85,7 +85,7 @@ def facts_of(
         if one.is_replayed and one.topic == TXN_TOPIC
     }
     newest, first = coordinator_times(output, run_id, starts)
-    facts = covered.with_frontiers(facts, first)
+    facts = with_frontiers(facts, first)
     coverage = covered.coverage(plan, facts, newest, counts, config)
     return Run(
         spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts, expired

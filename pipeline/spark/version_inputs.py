@@ -11,7 +11,7 @@ from pipeline.replay import version_bounds
 from pipeline.replay.statement import Statement
 from pipeline.replay.version_bounds import OFFSET_VALUES, TXN_VALUES, Bound, Evidence, Version
 from pipeline.spark import stated, stored
-from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.spark.coverage import ReplicaFacts
 from pipeline.spark.gaps import segment_gaps
 from pipeline.spark.inventory import LogDir, Plan
+from pipeline.spark.replica_facts import ReplicaFacts
 
 PLACE = ReplicaFacts(
     replica_id=1, copy=0, topic="orders", partition=0, topic_id=None, broker_id=1, log_dir="/logs",
