@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pipeline.replay import slow
-from pipeline.replay.columns import of_rows
 from pipeline.replay.gap_cause import KINDS, Event
 from pipeline.replay.pinning import Waiting
 from pipeline.replay.statement import Statement
 from pipeline.replay.version_bounds import Evidence
 from pipeline.spark import gap_inputs, health, pinned, version_inputs
 from pipeline.spark.version_inputs import First
+from tests.columns_of import of_rows
 from tests.pure_audit import Replayed
 from tests.pure_input import OFFSETS_TOPIC, Row
 

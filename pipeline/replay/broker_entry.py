@@ -18,7 +18,6 @@ from pipeline.wire.batch import (
     NO_TIMESTAMP,
     Batch,
 )
-from pipeline.wire.producer_snapshot import SnapshotEntry
 
 NO_EPOCH = -1
 NO_OFFSET = -1
@@ -159,20 +158,3 @@ def _refusal(entry: BrokerEntry, batch: Batch, is_offsets: bool) -> str | None:
 def decrement_sequence(sequence: int, decrement: int) -> int:
     """Subtracts as `DefaultRecordBatch.decrementSequence` does: 2147483647 comes before 0."""
     return sequence - decrement if sequence >= decrement else WRAP - (decrement - sequence)
-
-
-def snapshot_entry(producer_id: int, entry: BrokerEntry) -> SnapshotEntry:
-    """The producer as brokers since 2.5 write it to a `.snapshot` (`ProducerStateManager.writeSnapshot`)."""
-    last = (
-        entry.batches[-1] if entry.batches else KeptBatch(NO_SEQUENCE, NO_OFFSET, 0, NO_TIMESTAMP)
-    )
-    return SnapshotEntry(
-        producer_id,
-        entry.producer_epoch,
-        last.last_sequence,
-        last.last_offset,
-        last.offset_delta,
-        entry.last_timestamp_ms,
-        entry.coordinator_epoch,
-        entry.current_txn_first_offset,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,26 +92,6 @@ class Collector:
             for name, found in (*self._numbers.items(), *self._texts.items())
         }
         return Columns(numbers, {name: list(known) for name, known in self._known.items()})
-
-
-def of_rows(
-    rows: Iterable[Mapping[str, Any]], numbers: Sequence[str], texts: Sequence[str]
-) -> Columns:
-    """Columns of dictionaries."""
-    held = list(rows)
-    collector = Collector(numbers, texts)
-    coded = {}
-    for name in texts:
-        listed = sorted({row[name] for row in held if row[name] is not None})
-        places = {text: at for at, text in enumerate(listed)}
-        codes = [places.get(row[name], NONE) for row in held]
-        coded[name] = (np.array(codes, np.int64), listed)
-    counted = {
-        name: np.array([NONE if row[name] is None else row[name] for row in held], np.int64)
-        for name in numbers
-    }
-    collector.add_pieces(counted, coded)
-    return collector.columns()
 
 
 def groups(*keys: Longs) -> list[Longs]:

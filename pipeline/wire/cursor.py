@@ -117,11 +117,6 @@ class Cursor:
         self.at = at + size
         return self.data[at : at + size]
 
-    def nullable_string(self) -> str | None:
-        """Read a string with an int16 length, -1 for null."""
-        size = self.int16()
-        return None if size == -1 else text(self.take(size))
-
     def string(self) -> str:
         """Read a string with an int16 length."""
         return text(self.take(self.int16()))

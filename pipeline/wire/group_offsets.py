@@ -19,7 +19,6 @@ from pipeline.wire.errors import WireError
 from pipeline.wire.keyed import Decoded, decode_each
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
-OFFSET_COMMIT_TYPES = (0, 1)
 GROUP_METADATA_TYPE = 2
 HIGHEST_OFFSET_COMMIT_VERSION = 4
 HIGHEST_GROUP_METADATA_VERSION = 4

@@ -18,7 +18,6 @@ from pipeline.wire.keyed import Decoded, decode_each
 from pipeline.wire.limits import DEFAULT_LIMITS, Limits
 
 KEY_VERSION = 0
-HIGHEST_VALUE_VERSION = 1
 TAG_PREVIOUS_PRODUCER_ID = 0
 TAG_NEXT_PRODUCER_ID = 1
 TAG_CLIENT_TRANSACTION_VERSION = 2

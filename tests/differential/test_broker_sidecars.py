@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.replay import stability
-from pipeline.replay.broker_entry import snapshot_entry
 from pipeline.wire import producer_snapshot, txn_index
 from pipeline.wire.producer_snapshot import SnapshotEntry
 from tests.differential.replicas import replicas
 from tests.recordings import all_recordings
+from tests.snapshots import snapshot_entry
 
 MARKER_OFFSET_GENERATION = ("0.11",)  # a marker sets last offset and delta as well
 DATA_TIME_GENERATION = ("1.1.1", "2.0.1", "2.3.1")  # a marker leaves the timestamp alone

@@ -12,10 +12,10 @@ from pipeline.replay.broker_entry import (
     KeptBatch,
     append,
     decrement_sequence,
-    snapshot_entry,
 )
 from pipeline.wire.batch import MAX_SEQUENCE, Batch
 from pipeline.wire.producer_snapshot import SnapshotEntry
+from tests.snapshots import snapshot_entry
 from tests.unit.replay.rows import ABORT, COMMIT, NOW_MS, data, marker
 
 EPOCH, ORDER, STATE = "InvalidProducerEpoch", "OutOfOrderSequence", "InvalidTxnState"

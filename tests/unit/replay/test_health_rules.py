@@ -8,12 +8,12 @@ import pytest
 
 from pipeline.replay import fencing, ids, sidecar_check, slow
 from pipeline.replay.application import application
-from pipeline.replay.columns import of_rows
 from pipeline.replay.ids import Extent
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.metrics import metrics
 from pipeline.replay.sidecar_check import LastData, LastMarker, LogPlace, SnapshotEntry
 from pipeline.replay.version_bounds import is_fixed
+from tests.columns_of import of_rows
 
 NOW = 1_795_000_000_000
 PLACE = LogPlace(0, "t", 0, 1, 0, 0, 100, True, None, False)
