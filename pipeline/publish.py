@@ -13,6 +13,7 @@ from pipeline.coverage_report import counts
 from pipeline.gate import checkpoint
 from pipeline.gate.frames import Judged
 from pipeline.gate.policy import is_failing
+from pipeline.report.examples import effects
 from pipeline.report.files import write_findings, write_json, write_text
 from pipeline.report.junit import junit
 from pipeline.report.markdown import markdown
@@ -69,12 +70,14 @@ def conclude(
         config.now_ms,
     )
     gated = checkpoint.judge(judged, config.gate)
+    failing = [one for one in shown if is_failing(one, config.gate)]
     policy = config.gate.model_dump(mode="json")
+    policy |= {"failing": len(failing), "effects": len(effects(failing))}
     summary = {
         **facts,
         "verdict": gated.verdict.value,
         "exit_code": gated.verdict.exit_code,
-        "gate": {**policy, "failing": sum(is_failing(one, config.gate) for one in shown)},
+        "gate": policy,
         "counts": counts(shown),
         "could_not_judge": doubts,
         "expectations": [one.plain() for one in gated.checks],

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from pipeline import findings as found
 from pipeline.audit import write_result
-from pipeline.config import Config
+from pipeline.config import Config, Gate
 from pipeline.errors import UsageError
 from pipeline.gate.policy import suppress
 from pipeline.publish import (
@@ -93,7 +93,7 @@ def report(config: Config) -> AuditResult:
     result = AuditResult(
         one.run_id, verdict, one.summary["exit_code"], one.summary, shown, directory
     )
-    gate = {key: value for key, value in one.summary["gate"].items() if key != "failing"}
+    gate = {key: value for key, value in one.summary["gate"].items() if key in Gate.model_fields}
     judged_with = config.gate.model_validate(gate, strict=False)
     render(result, config.model_copy(update={"gate": judged_with}))
     return result

@@ -16,12 +16,13 @@ from pipeline.report.svg import (
     SOFT,
     Canvas,
     TimeScale,
+    clipped,
     short,
     value_ticks,
 )
 
-WIDTH, HEIGHT = 640.0, 220.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 18.0, 46.0
+WIDTH, HEIGHT = 640.0, 230.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 28.0, 46.0
 FAR = 4.0
 """A threshold more than this many times above the highest value is named at the edge, not drawn to scale."""
 
@@ -58,7 +59,7 @@ class _Frame:
         for value in self.ticks:
             self.canvas.line(LEFT, self.y(value), WIDTH - RIGHT, self.y(value), class_="grid")
             self.canvas.text(LEFT - 6, self.y(value) + 4, short(value), anchor="end")
-        self.canvas.text(LEFT, TOP - 7, unit, fill=SOFT)
+        self.canvas.text(LEFT, TOP - 14, unit, fill=SOFT)
         last = -1e9
         for time_ms, words in self.x.ticks():
             at = self.x.at(time_ms)
@@ -76,23 +77,18 @@ class _Frame:
         return self.canvas.markup()
 
     def _threshold(self, alert: Alert, is_far: bool) -> None:
-        at = TOP if is_far else self.y(alert.value)
+        at = TOP - 7 if is_far else self.y(alert.value)
         words = alert.words + (" (far above this chart)" if is_far else "")
         self.canvas.line(
             LEFT, at, WIDTH - RIGHT, at, stroke=ALERT, stroke_dasharray="5 4", class_="alert"
         )
-        self.canvas.text(
-            WIDTH - RIGHT,
-            TOP - 7 if is_far else max(at - 4, 10),
-            words,
-            fill=ALERT,
-            anchor="end",
-        )
+        # Above the plot: on the line it would stand on the data.
+        self.canvas.text(WIDTH - RIGHT, TOP - 14, words, fill=ALERT, anchor="end")
 
     def _legend(self, names: Sequence[str]) -> None:
         at = LEFT
         for number, name in enumerate(names):
-            shown = name if len(name) <= 22 else name[:21] + "…"
+            shown = clipped(name, 26)
             if at + 7 * len(shown) > WIDTH:
                 return
             self.canvas.rect(at, HEIGHT - 15, 9, 9, PALETTE[number % len(PALETTE)])
@@ -180,7 +176,7 @@ def ranking(
     room = WIDTH - name_width - 110
     for number, (name, value, words) in enumerate(rows):
         y = 6 + number * high
-        shown = name if len(name) <= 32 else name[:31] + "…"
+        shown = clipped(name, 32)
         canvas.text(name_width - 8, y + 14, shown, fill=INK, anchor="end")
         canvas.rect(
             name_width,
@@ -220,7 +216,7 @@ def dots(
     for number, name in enumerate(columns):
         x = name_width + cell * number + cell / 2
         canvas.line(x, name_height, x, name_height + cell * len(rows), stroke=GRID, class_="grid")
-        shown = name if len(name) <= 22 else name[:21] + "…"
+        shown = clipped(name, 22)
         canvas.text(
             0,
             0,
@@ -234,7 +230,7 @@ def dots(
         canvas.text(
             name_width - 8,
             y + 4,
-            name if len(name) <= 30 else name[:29] + "…",
+            clipped(name, 30),
             fill=INK,
             anchor="end",
         )

@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from schemas.gold import SEVERITIES
+
 Finding = dict[str, Any]
 CURRENT = ("new", "open")
+CAUSE, EFFECT = "hanging_transaction", "lso_pinned"
+"""A transaction that hangs is one finding, what it holds up at the same offset another."""
 
 
 class Examples(NamedTuple):
@@ -31,12 +35,39 @@ def examples(findings: Iterable[Finding], limit: int) -> Examples:
     """
     seen: Counter[tuple[str, str]] = Counter()
     shown = []
-    for one in sorted(findings, key=lambda finding: finding["status"] not in CURRENT):
+    for one in ordered(findings):
         key = (one["code"], one["class"])
         seen[key] += 1
         if seen[key] <= limit:
             shown.append(one)
     return Examples(shown, {key: count - limit for key, count in seen.items() if count > limit})
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Current ones first, then by severity; of one severity the effects of others last; else the order as it was."""
+    held = list(findings)
+    caused = effects(held)
+
+    def rank(one: Finding) -> tuple[bool, int, bool]:
+        is_over = one["status"] not in CURRENT
+        return is_over, SEVERITIES.index(one["severity"]), one["finding_id"] in caused
+
+    return sorted(held, key=rank)
+
+
+def effects(findings: Iterable[Finding]) -> dict[str, str]:
+    """Finding id of what a hanging transaction holds up -> finding id of that transaction; current ones only."""
+    held = [one for one in findings if one["status"] in CURRENT]
+    causes = {_pin(one): one["finding_id"] for one in held if one["code"] == CAUSE}
+    return {
+        one["finding_id"]: causes[_pin(one)]
+        for one in held
+        if one["code"] == EFFECT and _pin(one) in causes
+    }
+
+
+def _pin(finding: Finding) -> tuple[Any, ...]:
+    return tuple(finding[name] for name in ("topic", "partition", "producer_id", "first_offset"))
 
 
 def where(finding: Finding) -> str:

@@ -96,6 +96,7 @@ class Facts:
     def runs(self) -> Columns:
         """Runs of producers in partitions."""
         columns = [
+            "copy",
             "topic",
             "partition",
             "producer_id",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pipeline.report.examples import CURRENT, Finding, examples, where
-from pipeline.report.words import VERDICTS, utc
+from pipeline.report.words import VERDICTS, above, utc
 from pipeline.text import sanitise
 
 MAX_BYTES = 900_000
@@ -51,7 +51,7 @@ def _lines(summary: dict[str, Any], findings: list[Finding], limit: int) -> Iter
     gate = summary["gate"]
     yield f"## Kafka transaction audit: {summary['verdict'].upper()}"
     yield ""
-    yield f"{VERDICTS[summary['verdict']]}. {gate['failing']} finding(s) at or above the threshold."
+    yield f"{VERDICTS[summary['verdict']]}. Findings: {above(gate)}."
     yield ""
     yield from _changes(summary)
     current = [one for one in findings if one["status"] in CURRENT]

@@ -12,19 +12,21 @@ from markupsafe import Markup
 
 from pipeline.config import Config
 from pipeline.report import health as checklist
-from pipeline.report.examples import CURRENT, Finding, examples, place, where
+from pipeline.report.examples import CURRENT, Finding, effects, examples, place, where
 from pipeline.report.facts import Facts
 from pipeline.report.files import write_text
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
-from pipeline.report.words import SEVERITIES, VERDICTS, instant, utc
+from pipeline.report.words import SEVERITIES, VERDICTS, above, instant, utc
 from pipeline.text import sanitise
 from schemas.gold import SEVERITIES as ORDER
 
 TEMPLATES = Path(__file__).with_name("templates")
 PLOTS = 200
 """Findings that get a timeline plot: the first ones."""
+CHANGES = 8
+"""New, resolved and not seen findings that are named at the top, of each."""
 FULL = 500
 """Findings that are shown with all they have; further ones get a line each."""
 _COMMAND = re.compile(
@@ -46,6 +48,7 @@ class Shown(NamedTuple):
         events: Its timeline in words, a line each.
         is_full: With all it has, or one line.
         number: Its place in the order of severity.
+        related: Finding id and name of its cause, or of its effect.
     """
 
     finding: Finding
@@ -57,6 +60,7 @@ class Shown(NamedTuple):
     events: list[tuple[str, str, bool]]
     is_full: bool
     number: int
+    related: tuple[str, str] | None
 
 
 def write_page(
@@ -96,8 +100,9 @@ def render(
     with_plot = [one for one in chosen.shown if one["status"] in CURRENT][:PLOTS]
     timelines = Timelines(facts, with_plot)
     plotted = {one["finding_id"] for one in with_plot}
+    related = _related(chosen.shown)
     shown = [
-        _shown(number, one, timelines if one["finding_id"] in plotted else None)
+        _shown(number, one, timelines if one["finding_id"] in plotted else None, related)
         for number, one in enumerate(chosen.shown)
     ]
     environment = Environment(
@@ -113,12 +118,14 @@ def render(
     return template.render(
         summary=summary,
         verdict=VERDICTS[summary["verdict"]],
+        above=above(summary["gate"]),
         severities=[(name, SEVERITIES[name]) for name in ORDER],
         shown=shown,
         left_out=sorted((code, name, count) for (code, name), count in chosen.left_out.items()),
         facets=_facets(shown),
+        changes=_changes(shown, summary),
         total=len(findings),
-        pictures=pictures(facts, config.report),
+        pictures=pictures(facts, config.report, summary["coverage"]["last_broker_ms"]),
         health=checklist.health(facts, findings, config),
         cannot_see=checklist.CANNOT_SEE,
         not_attempted=_not_attempted(summary["detectors"]),
@@ -136,7 +143,21 @@ def commands(finding: Finding) -> list[str]:
     return [found[0].rstrip(".:") for found in _COMMAND.finditer(finding["advice"])]
 
 
-def _shown(number: int, finding: Finding, timelines: Timelines | None) -> Shown:
+def _related(findings: list[Finding]) -> dict[str, tuple[str, str]]:
+    """Finding id -> id and name of the finding that is its cause or its effect."""
+    names = {one["finding_id"]: f"{one['code']}/{one['class']} {where(one)}" for one in findings}
+    found: dict[str, tuple[str, str]] = {}
+    for effect, cause in effects(findings).items():
+        found[effect], found[cause] = (cause, names[cause]), (effect, names[effect])
+    return found
+
+
+def _shown(
+    number: int,
+    finding: Finding,
+    timelines: Timelines | None,
+    related: dict[str, tuple[str, str]],
+) -> Shown:
     is_full = number < FULL
     events = timelines.of(finding) if timelines is not None else []
     times = [
@@ -154,7 +175,24 @@ def _shown(number: int, finding: Finding, timelines: Timelines | None) -> Shown:
         [(instant(one.time_ms), one.words, one.is_accused) for one in events],
         is_full,
         number,
+        related.get(finding["finding_id"]),
     )
+
+
+def _changes(
+    shown: list[Shown], summary: dict[str, Any]
+) -> list[tuple[str, list[tuple[Finding, str]], int]]:
+    """What is different from the run before: heading, the first findings, and how many more there are."""
+    found: list[tuple[str, list[tuple[Finding, str]], int]] = []
+    if not summary["previous_run"]:
+        return found
+    counted = summary["counts"]["by_status"]
+    for status, heading in (("new", "New"), ("resolved", "Resolved"), ("not_seen", "Not seen")):
+        held = [(one.finding, one.where) for one in shown if one.finding["status"] == status]
+        if held:
+            first = held[:CHANGES]
+            found.append((heading, first, max(counted.get(status, 0) - len(first), 0)))
+    return found
 
 
 def _facets(shown: list[Shown]) -> dict[str, list[tuple[str, int]]]:

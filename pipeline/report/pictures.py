@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
-from markupsafe import Markup
 
 from pipeline.config import Report
-from pipeline.report import charts
+from pipeline.report import charts, lag
 from pipeline.report.charts import Alert
-from pipeline.report.facts import NO_TIME, Array, Columns, Facts, Row, thinned
-from pipeline.report.svg import short
+from pipeline.report.facts import NO_TIME, Columns, Facts, Row, thinned
+from pipeline.report.picture import LINES, Picture
 from pipeline.report.words import duration
 from schemas.codes import TXN_TOPIC
 
@@ -22,8 +19,6 @@ BUCKETS_MS = (
     1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000, 2_592_000_000,
 )  # fmt: skip
 MAX_BUCKETS = 60
-LINES = 8
-"""Partitions or ids in one picture: those with most to show."""
 MAP = 24
 MAX_EPOCH = 32_767
 """Highest producer epoch (short); the coordinator then gives out a new producer id."""
@@ -37,26 +32,18 @@ _OUTCOMES = {
 }
 
 
-class Picture(NamedTuple):
-    """One picture of the page.
+def pictures(facts: Facts, limits: Report, as_of_ms: int | None = None) -> list[Picture]:
+    """All pictures of a run, those without data included.
 
-    Attributes:
-        title: Heading.
-        svg: The drawing; None when there is nothing to draw.
-        words: What it shows, with the figures that matter.
+    Args:
+        facts: The run's tables.
+        limits: What operators alert on.
+        as_of_ms: The newest time in the logs, where what is still open is drawn to.
     """
-
-    title: str
-    svg: Markup | None
-    words: str
-
-
-def pictures(facts: Facts, limits: Report) -> list[Picture]:
-    """All pictures of a run, those without data included."""
     txn = facts.transactions
     runs = facts.runs
     return [
-        _lag(runs),
+        lag.picture(runs, facts.replicas, as_of_ms),
         _outcomes(txn, limits),
         _latency(txn, limits),
         _ongoing(txn, limits),
@@ -65,52 +52,6 @@ def pictures(facts: Facts, limits: Report) -> list[Picture]:
         _top_ids(txn),
         _map(runs),
     ]
-
-
-def _lag(runs: Columns) -> Picture:
-    """Log end minus last stable offset, at each marker of a partition."""
-    title = "LSO lag by partition"
-    series: dict[str, list[tuple[float, float]]] = {}
-    is_txn = (runs["is_transactional"] == 1) & (runs["first_offset"] >= 0)
-    for name, mine in _by_partition(runs, is_txn):
-        first = runs["first_offset"][mine]
-        ends = np.where(runs["marker_offset"][mine] < 0, 2**62, runs["marker_offset"][mine])
-        times = runs["marker_ms"][mine]
-        order = np.argsort(ends, kind="stable")
-        first, ends, times = first[order], ends[order], times[order]
-        later = np.append(np.minimum.accumulate(first[::-1])[::-1][1:], 2**62)
-        lag = ends + 1 - np.minimum(later, ends + 1)
-        known = (ends < 2**62) & (times >= 0)
-        series[name] = thinned(times[known], lag[known])
-    highest = {name: max(value for _, value in held) for name, held in series.items() if held}
-    chosen = sorted(highest, key=lambda name: (-highest[name], name))[:LINES]
-    svg = charts.lines(
-        title, "offsets behind the log end", {name: series[name] for name in chosen}, is_level=True
-    )
-    still = int((runs["is_open"] == 1).sum())
-    words = "No transactional data was read."
-    if highest:
-        worst = chosen[0]
-        words = (
-            f"Offsets that a read_committed consumer could not read yet, each time a marker was written. Highest: "
-            f"{short(highest[worst])} in {worst}. {still} run(s) are open at the end of the copy."
-        )
-    return Picture(title, svg, words)
-
-
-def _by_partition(runs: Columns, where: Array) -> Iterator[tuple[str, Array]]:
-    """`topic-partition` -> numbers of its rows, by name."""
-    rows = np.flatnonzero(where)
-    places = runs["topic"][rows] * 2**32 + runs["partition"][rows]
-    order = np.argsort(places, kind="stable")
-    cuts = np.flatnonzero(np.diff(places[order])) + 1
-    groups = [rows[part] for part in np.split(order, cuts) if len(part)]
-    named = [(_place(runs, int(group[0])), group) for group in groups]
-    yield from sorted(named, key=lambda item: item[0])
-
-
-def _place(runs: Columns, row: int) -> str:
-    return f"{runs.words['topic'][runs['topic'][row]]}-{runs['partition'][row]}"
 
 
 def bucket_of(first_ms: float, last_ms: float) -> int:

@@ -180,6 +180,14 @@ def value_ticks(highest: float, count: int = 4) -> list[float]:
     return [number * step for number in range(math.ceil(highest / step) + 1)]
 
 
+def clipped(name: str, length: int) -> str:
+    """A name in at most `length` characters: its middle is left out, for its end tells partitions apart."""
+    if len(name) <= length:
+        return name
+    tail = (length - 1) // 2
+    return f"{name[: length - 1 - tail]}…{name[-tail:]}"
+
+
 def short(value: float) -> str:
     """A figure for an axis: 1.5k, 20M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):

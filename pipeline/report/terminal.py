@@ -11,8 +11,8 @@ from typing import Any, Protocol, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.report.examples import CURRENT, place, where
-from pipeline.report.words import utc
+from pipeline.report.examples import CURRENT, ordered, place, where
+from pipeline.report.words import above, utc
 from pipeline.text import sanitise
 
 WIDTH = 80
@@ -83,7 +83,7 @@ def show(result: Result, style: str) -> None:
 def render(result: Result, target: Console) -> None:
     """Write one screen about a run."""
     summary = result.summary
-    current = [one for one in result.examples if one["status"] in CURRENT]
+    current = [one for one in ordered(result.examples) if one["status"] in CURRENT]
     worth = [one for one in current if one["severity"] != "info"]
     _verdict(target, summary)
     advice = ""
@@ -146,7 +146,7 @@ def _verdict(target: Console, summary: dict[str, Any]) -> None:
     gate = summary["gate"]
     words = _WORDS[verdict]
     if verdict == "failed":
-        words += f": {gate['failing']} at or above {gate['severity']}, {gate['certainty']}"
+        words += f": {above(gate)}"
     _line(target, words, f"bold {_COLOURS[verdict]}")
 
 

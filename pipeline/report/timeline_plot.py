@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from pipeline.report.examples import Finding
-from pipeline.report.svg import ALERT, INK, SOFT, Canvas, TimeScale
+from pipeline.report.svg import ALERT, INK, SOFT, Canvas, TimeScale, clipped
 from pipeline.report.timeline import Event
 from pipeline.report.words import instant
 from schemas.codes import STATE_NAMES
@@ -37,9 +37,7 @@ def plot(events: Sequence[Event], finding: Finding) -> Markup | None:
     for number, lane in enumerate(lanes):
         y = 22 + LANE * number + LANE / 2
         canvas.line(LEFT, y, WIDTH - RIGHT, y, class_="grid")
-        canvas.text(
-            LEFT - 10, y + 4, lane if len(lane) <= 23 else lane[:22] + "…", fill=INK, anchor="end"
-        )
+        canvas.text(LEFT - 10, y + 4, clipped(lane, 23), fill=INK, anchor="end")
     before = -1e9
     for time_ms, words in scale.ticks(5):
         x = scale.at(time_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 VERDICTS = {
     "passed": "Nothing at or above the threshold",
@@ -15,6 +16,21 @@ SEVERITIES = {
     "minor": "a weakness",
     "info": "provenance",
 }
+
+
+def above(gate: dict[str, Any]) -> str:
+    """How many findings fail the run, and how many of them only say what the others hold up.
+
+    Args:
+        gate: `gate` of `summary.json`; that of an earlier version does not tell effects apart.
+    """
+    failing, effects = gate["failing"], gate.get("effects", 0)
+    said = f"{failing} at or above {gate['severity']}, {gate['certainty'].replace('_', ' ')}"
+    if effects:
+        causes = failing - effects
+        who, hold = ("1 cause", "it holds") if causes == 1 else (f"{causes} causes", "they hold")
+        said += f": {who}, and {effects} lso_pinned that {hold} up"
+    return said
 
 
 def utc(timestamp_ms: int) -> str:

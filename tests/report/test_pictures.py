@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from pipeline.config import Config, Report
-from pipeline.report import charts, health
+from pipeline.report import charts, health, lag
 from pipeline.report.charts import Alert
 from pipeline.report.examples import examples
 from pipeline.report.facts import Facts, thinned
 from pipeline.report.markdown import markdown
-from pipeline.report.pictures import Picture, bucket_of, pictures
-from pipeline.report.svg import TimeScale, value_ticks
+from pipeline.report.picture import Picture
+from pipeline.report.pictures import bucket_of, pictures
+from pipeline.report.svg import TimeScale, clipped, value_ticks
 from pipeline.report.timeline import Timelines
 from pipeline.report.words import duration, instant, utc
 from tests import stored_output
@@ -88,8 +89,24 @@ def test_a_run_that_stays_open_is_lag(tmp_path: Path) -> None:
         "marker_ms": START_MS + 9000,
     }
     rows["partition_history"].append(plain | later)
+    rows["replica"][0]["log_end_offset"] = 71
     found = _by_title(_facts(tmp_path, rows))["LSO lag by partition"]
-    assert "Highest: 60 in orders-0. 1 run(s) are open" in found.words
+    assert (
+        "Highest: 70 in orders-0. At the end of the copy 1 partition(s) are behind" in found.words
+    )
+
+
+def test_lag_rises_until_the_marker_and_falls_with_it() -> None:
+    first, marker = np.array([0, 4, 2]), np.array([3, 9, 6])
+    times, behind = lag._saw(first, marker, np.array([10, 30, 20]))
+    assert times.tolist() == [10, 10, 20, 20, 30, 30]
+    # Before the marker at 6 the oldest open run began at 2, after it at 4; the last one leaves nothing open.
+    assert behind.tolist() == [3, 2, 4, 3, 5, 0]
+
+
+def test_long_names_keep_the_end_that_tells_them_apart() -> None:
+    assert clipped("short", 5) == "short"
+    assert clipped("orders-by-customer-changelog-17", 15) == "orders-…elog-17"
 
 
 def test_an_epoch_forecast(tmp_path: Path) -> None:
