@@ -1,6 +1,7 @@
 # make test        everything that fits into 20 minutes on 2 cores
 # make test-fast   what needs no JVM, under a minute
 # make test-full   the counts of docs/reliability.md as well
+# make fuzz        coverage-guided inputs of every decoder, RUNS each (Linux; installs atheris)
 # make notebooks   notebooks/*.ipynb from notebooks/*.py
 # make docs        the pages of docs as a site in build/site
 # make lint        format, style, types, layers
@@ -9,7 +10,7 @@ PYTHON := .venv/bin/python
 export PYTHONPATH := $(CURDIR)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: setup test test-fast test-full lint format notebooks docs
+.PHONY: setup test test-fast test-full fuzz lint format notebooks docs
 
 setup:
 	@for python in "$${PYTHON_FOR_SETUP:-python3}" python3.13 python3.12 python3.11; do \
@@ -24,6 +25,10 @@ test-fast: setup
 
 test-full: setup
 	$(PYTHON) -m pytest
+
+fuzz: setup
+	$(PYTHON) -m pip install --quiet atheris==3.0.0
+	$(PYTHON) -m tests.fuzz.guided $(RUNS)
 
 lint: setup
 	$(PYTHON) -m ruff check .

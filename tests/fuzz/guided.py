@@ -1,0 +1,94 @@
+"""Coverage-guided inputs of every decoder: `make fuzz`, or with a count `make fuzz RUNS=1000000`.
+
+atheris keeps what reaches new code and goes on from there. Each decoder runs in a process of its own, from the seeds
+of `tests.fuzz.targets`; batches are tried with their checksum put right too. What crashes a decoder ends the
+command with its bytes; inputs that it kept stay in the folder of `AUDIT_CORPUS`, when that is given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMITS = ("-timeout=20", "-rss_limit_mb=1024", "-max_len=4096", "-print_final_stats=1")
+"""Seconds for one input, and memory of the whole process: a decoder that leaks reaches it."""
+
+
+def fuzz(name: str, runs: int, corpus: Path) -> None:
+    """Runs one decoder in this process, which ends with it."""
+    import atheris
+
+    with atheris.instrument_imports(include=["pipeline.wire"]):
+        from tests.fuzz.targets import make_targets
+    from pipeline.wire.errors import WireError
+    from tests import builders
+
+    target = next(one for one in make_targets() if one.name == name)
+    for number, seed in enumerate(target.seeds):
+        (corpus / f"seed-{number}").write_bytes(seed)
+
+    def once(data: bytes) -> None:
+        tried = [data]
+        if target.has_crc and len(data) >= builders.HEADER_BYTES:
+            tried.append(builders.with_crc(bytearray(data)))
+        for one in tried:
+            try:
+                target.run(one)
+            except WireError:
+                continue
+
+    atheris.Setup([sys.argv[0], f"-runs={runs}", *LIMITS, str(corpus)], once)
+    atheris.Fuzz()
+
+
+def guided(name: str, runs: int) -> tuple[int, str]:
+    """Runs one decoder in a process of its own.
+
+    Returns:
+        Its exit code, and a line of figures.
+    """
+    kept = os.environ.get("AUDIT_CORPUS")
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(kept or folder, name.replace(" ", "-"))
+        corpus.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.fuzz.guided", name, str(runs), str(corpus)],
+            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            errors="replace", check=False,
+        )  # fmt: skip
+        kept_inputs = len(list(corpus.iterdir()))
+    said = done.stdout + done.stderr
+    count = re.search(r"number_of_executed_units: (\d+)", said)
+    peak = re.search(r"peak_rss_mb: (\d+)", said)
+    figures = (
+        f"{name}: {count.group(1) if count else 'unknown'} runs in {time.monotonic() - started:.0f} s, "
+        f"{kept_inputs} inputs kept, {peak.group(1) if peak else 'unknown'} MiB, exit {done.returncode}"
+    )
+    return done.returncode, figures if done.returncode == 0 else f"{figures}\n{said[-4000:]}"
+
+
+def main() -> int:
+    """All decoders, or `NAME RUNS FOLDER` for one in this process."""
+    if len(sys.argv) == 4:
+        fuzz(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+        return 0
+    from tests.fuzz.targets import make_targets
+
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    worst = 0
+    for target in make_targets():
+        code, said = guided(target.name, runs)
+        print(said, flush=True)
+        worst = max(worst, code)
+    return 1 if worst else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
