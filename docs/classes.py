@@ -132,6 +132,15 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             early_completion="offsets whose marker came after the transaction was declared complete",
         ),
     ),
+    "content_duplicate": (
+        Class(
+            "resent",
+            "major, or minor",
+            "consistent_with",
+            "equal CreateTime, other producer id or epoch; minor where a producer has no id",
+        ),
+        Class("repeated", "major", "suspicion", "twice by two sessions, at two times"),
+    ),
     "sequence_gap": (
         Class(
             "lost",

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pipeline.detect import DETECTORS
 from pipeline.spark import coverage as covered
 from pipeline.spark.detect_inputs import damage_rows, is_fixed_version
-from pipeline.spark.inventory import EXPORT
+from pipeline.spark.inventory import EXPORT, LOG
 from pipeline.spark.silver import Run
 from pipeline.spark.trust import TEXT_REASONS
 from schemas import silver
@@ -22,6 +22,8 @@ _NEEDS = {
     "offset_commit": f"a partition of {OFFSETS_TOPIC}",
     "replica": "the same partition from two brokers",
     "segment": "any .log file",
+    "record": "a data partition's .log files",
+    "deep": "deep: true",
 }
 
 
@@ -37,6 +39,8 @@ def attempted(run: Run) -> dict[str, str | None]:
         "offset_commit": OFFSETS_TOPIC in topics,
         "replica": any(count > 1 for count in replicas.values()),
         "segment": bool(headers),
+        "record": any(one.source == LOG for one in run.plan.replicas),
+        "deep": run.config.deep,
     }
     result: dict[str, str | None] = {}
     for detector in DETECTORS:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.planting import (
+    in_contents,
     in_coordinator,
     in_data,
     in_files,
@@ -54,6 +55,7 @@ _OLD = (
     in_health.long_running, in_health.near_timeout, in_health.slow_markers, in_health.storm,
     in_health.epoch_burn, in_health.id_reuse_race, in_health.unbounded_ids, in_health.idle_expired,
     in_health.timeout_above_max,
+    in_contents.resent, in_contents.resent_without_id, in_contents.repeated,
 )  # fmt: skip
 _NEW = (
     in_data.epoch_regressed, in_markers.wrong_epoch, in_markers.early_completion,

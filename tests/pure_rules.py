@@ -11,7 +11,7 @@ from pipeline.replay.version_bounds import is_fixed
 from pipeline.spark import version_inputs
 from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
-from tests import pure_health, pure_sidecars
+from tests import pure_content, pure_health, pure_sidecars
 from tests.pure_audit import Replayed
 from tests.pure_files import damage, divergence, finding, snapshot_only
 from tests.pure_input import Row, places
@@ -41,6 +41,7 @@ def _sidecars(one: Replayed) -> Iterator[Row]:
     yield from pure_sidecars.accused("visibility", pure_sidecars.txn_index(one))
     yield from pure_sidecars.accused("lso_pinned", pure_health.pins(one))
     yield from pure_sidecars.accused("sequence_gap", pure_health.gaps(one))
+    yield from pure_sidecars.accused("content_duplicate", pure_content.repeated(one))
     for code, said in pure_health.statements(one):
         yield from pure_sidecars.accused(code, [said])
 

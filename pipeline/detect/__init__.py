@@ -6,6 +6,7 @@ from types import ModuleType
 
 from pipeline.detect import (
     committed_offset,
+    content_duplicate,
     coordinator_state,
     damaged_log,
     duplicate_batch,
@@ -39,6 +40,7 @@ DETECTORS: tuple[ModuleType, ...] = (
     lso_pinned,
     slow_transaction,
     fencing_storm,
+    content_duplicate,
     replica_divergence,
     damaged_log,
     id_hygiene,

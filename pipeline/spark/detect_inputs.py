@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 
 from pipeline.replay.version_bounds import is_fixed
 from pipeline.spark import tables
-from pipeline.spark.coverage import ReplicaFacts
+from pipeline.spark.content_inputs import content_repeats
 from pipeline.spark.gap_inputs import sequence_gaps
 from pipeline.spark.gaps import segment_gaps
 from pipeline.spark.health import health
 from pipeline.spark.pinned import pinned_offset
 from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scope
+from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.sidecars import sidecar_damage, txn_index
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
@@ -26,6 +27,7 @@ from pipeline.spark.version_inputs import proven_versions, version_bound
 from schemas import bronze, silver
 
 __all__ = [
+    "content_repeats",
     "early_marker",
     "health",
     "is_fixed_version",

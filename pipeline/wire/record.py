@@ -73,6 +73,15 @@ def iterate_records(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> Iterator[R
                 message.offset, message.timestamp_ms, NO_SEQUENCE, message.key, message.value, 0
             )
         return
+    yield from _records(*opened(batch, limits))
+
+
+def opened(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[Header, bytes]:
+    """Header and decompressed records of a batch of message format 2.
+
+    Raises:
+        WireError: `bad_record`, `codec` or `too_large`.
+    """
     if len(batch) < HEADER.size:
         raise WireError("batch shorter than its header")
     header = Header._make(HEADER.unpack_from(batch))
@@ -83,7 +92,7 @@ def iterate_records(batch: bytes, limits: Limits = DEFAULT_LIMITS) -> Iterator[R
     payload = decompress(header.attributes & CODEC_MASK, batch[HEADER.size :], limits)
     if header.records_count * MIN_RECORD_BYTES > len(payload) or header.records_count < 0:
         raise WireError(f"{header.records_count} records announced in {len(payload)} bytes")
-    yield from _records(header, payload)
+    return header, payload
 
 
 def _records(header: Header, payload: bytes) -> Iterator[Record]:

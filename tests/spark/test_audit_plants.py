@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 IS_FULL = os.environ.get("AUDIT_FULL") == "1"
 SOME = (
     "exact_duplicate", "illegal_transition", "orphan_producer", "torn", "crc", "lost_batch",
-    "early_answer", "gap_between_segments", "partition_not_added",
+    "early_answer", "gap_between_segments", "partition_not_added", "resent", "repeated",
 )  # fmt: skip
 SHORTER = {"code": "committed_offset", "class": "beyond_end"}
 
@@ -36,7 +36,7 @@ def test_planted_faults_are_found(spark: SparkSession, recorded: str, tmp_path: 
     chosen = [name for name in names if IS_FULL or name in SOME]
     planted = [plant(name, source, tmp_path / "in" / name) for name in chosen]
     (tmp_path / "in" / "untouched").symlink_to(source)
-    findings = found(audited(spark, tmp_path / "in", tmp_path / "out"))
+    findings = found(audited(spark, tmp_path / "in", tmp_path / "out", deep=True))
     allowed = [wanted for one in planted for wanted in (one.must, *one.may)] + [SHORTER]
     extra = [told(one) for one in findings if is_loud(one) and not matches(one, allowed)]
     assert extra == []

@@ -38,11 +38,11 @@ def test_recordings_hold_what_they_are_expected_to_hold(
 ) -> None:
     folders = [recording(number) for number in GROUPS[name]]
     tree = laid_out({one.name: one / "logs" for one in folders}, tmp_path / "in")
-    result = audited(spark, tree, tmp_path / "out")
+    result = audited(spark, tree, tmp_path / "out", deep=True)
     assert result.summary["coverage"]["copies"] == len(folders)
     findings = found(result)
     assert complaints(findings, _all_expected(folders)) == []
-    pure = replayed(read(tree, Config()))
+    pure = replayed(read(tree, Config(deep=True)))
     assert _accused(findings) == _accused(pure_rules.accusations(pure))
     _same_rows(spark, result.run_id, tmp_path / "out", pure)
 

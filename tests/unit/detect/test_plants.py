@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config import Config
 from tests.plant import PLANTS, plant
 from tests.pure_audit import accusations
 from tests.recordings import recording
@@ -23,7 +24,7 @@ OTHER = {"lost_tail": [{"code": "replica_divergence", "class": "same_offset_othe
 @pytest.mark.parametrize("name", sorted(PLANTS))
 def test_a_planted_fault(name: str, tmp_path: Path) -> None:
     planted = plant(name, recording(PLANTS[name].recording) / "logs", tmp_path / "logs")
-    found = accusations(tmp_path / "logs")
+    found = accusations(tmp_path / "logs", Config(deep=True))
     wanted = [planted.must, *OTHER.get(name, [])]
     allowed = [*wanted, *planted.may, SHORTER]
     extra = [
