@@ -166,12 +166,13 @@ class RawProducer:
         Raises:
             Refused: by the partition's leader.
         """
-        answer = self.raw.ask(
-            ProduceRequest[12 if self.bumps else 9](
-                transactional_id=self.transactional_id, acks=-1, timeout_ms=10_000,
-                topic_data=[(topic, [(partition, batch)])],
-            )  # fmt: skip
+        request = ProduceRequest[12 if self.bumps else 9](
+            transactional_id=self.transactional_id,
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[(topic, [(partition, batch)])],
         )
+        answer = self.raw.ask(request)
         written = answer.responses[0].partition_responses[0]
         check(written.error_code)
         return int(written.base_offset)
@@ -200,8 +201,6 @@ class RawProducer:
         check(self.raw.ask(FindCoordinatorRequest[2](self.transactional_id, 1)).error_code)
 
     def _init(self, timeout_ms: int) -> Any:
-        answer = self.raw.ask(
-            InitProducerIdRequest[4](self.transactional_id, timeout_ms, -1, -1)
-        )
+        answer = self.raw.ask(InitProducerIdRequest[4](self.transactional_id, timeout_ms, -1, -1))
         check(answer.error_code)
         return answer

@@ -1,0 +1,41 @@
+"""Brokers for the tests of this folder, one version after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.artifacts import NoArtifacts
+from tests.broker.broker import Cluster
+
+pytest.register_assert_rewrite("tests.broker.lab")
+
+from tests.broker.lab import Lab  # noqa: E402  (only now are its asserts told in full)
+
+VERSIONS = os.environ.get("BROKER_VERSIONS", "4.3.1 3.9.1").split()
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"kafka-{version}")
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One broker of a version, without the check that each batch belongs to a transaction.
+
+    `transaction.partition.verification.enable=false` is how all brokers before 3.6 were, and what
+    lets the faults of those into the log of a newer one.
+    """
+    settings = {
+        "transaction.partition.verification.enable": "false",
+        "producer.id.expiration.check.interval.ms": 300,
+    }
+    folder = tmp_path_factory.mktemp("broker") / "lab"
+    try:
+        cluster = Cluster(request.param, folder, settings=settings)
+    except NoArtifacts as error:
+        pytest.skip(str(error))
+    made = Lab(cluster)
+    try:
+        cluster.start()
+        yield made
+    finally:
+        made.kill()
