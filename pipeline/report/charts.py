@@ -23,6 +23,7 @@ from pipeline.report.svg import (
 
 WIDTH, HEIGHT = 640.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 28.0, 46.0
+LEGEND = 15.0
 FAR = 4.0
 """A threshold more than this many times above the highest value is named at the edge, not drawn to scale."""
 
@@ -41,9 +42,17 @@ class _Frame:
     """Axes, grid, threshold and legend that charts over time share."""
 
     def __init__(
-        self, label: str, unit: str, span: tuple[float, float], highest: float, alert: Alert | None
+        self,
+        label: str,
+        unit: str,
+        span: tuple[float, float],
+        highest: float,
+        alert: Alert | None,
+        names: Sequence[str],
     ) -> None:
-        self.canvas = Canvas(WIDTH, HEIGHT, label)
+        self._names = _legend(names)
+        more = max((row for _, row, _ in self._names), default=0)
+        self.canvas = Canvas(WIDTH, HEIGHT + LEGEND * more, label)
         self.x = TimeScale(*span, LEFT, WIDTH - RIGHT)
         is_far = alert is not None and alert.value > FAR * max(highest, 1e-9)
         top = max(highest, alert.value) if alert is not None and not is_far else highest
@@ -69,11 +78,14 @@ class _Frame:
                 self.canvas.text(at, HEIGHT - BOTTOM + 16, words, anchor=anchor)
                 last = at + (3.2 * len(words) if anchor == "start" else 0)
 
-    def finish(self, names: Sequence[str]) -> Markup:
+    def finish(self) -> Markup:
         """Threshold on top of the data, legend below; the picture."""
         if self._alert is not None:
             self._threshold(self._alert, self._is_far)
-        self._legend(names)
+        for number, (at, row, shown) in enumerate(self._names):
+            y = HEIGHT + LEGEND * row
+            self.canvas.rect(at, y - 15, 9, 9, PALETTE[number % len(PALETTE)])
+            self.canvas.text(at + 13, y - 7, shown, fill=INK)
         return self.canvas.markup()
 
     def _threshold(self, alert: Alert, is_far: bool) -> None:
@@ -85,15 +97,18 @@ class _Frame:
         # Above the plot: on the line it would stand on the data.
         self.canvas.text(WIDTH - RIGHT, TOP - 14, words, fill=ALERT, anchor="end")
 
-    def _legend(self, names: Sequence[str]) -> None:
-        at = LEFT
-        for number, name in enumerate(names):
-            shown = clipped(name, 26)
-            if at + 7 * len(shown) > WIDTH:
-                return
-            self.canvas.rect(at, HEIGHT - 15, 9, 9, PALETTE[number % len(PALETTE)])
-            self.canvas.text(at + 13, HEIGHT - 7, shown, fill=INK)
-            at += 26 + 6.4 * len(shown)
+
+def _legend(names: Sequence[str]) -> list[tuple[float, int, str]]:
+    """Where each name stands: its place from the left, its row, and the name as it is shown."""
+    found, at, row = [], LEFT, 0
+    for name in names:
+        shown = clipped(name, 26)
+        wide = 26 + 6.4 * len(shown)
+        if at > LEFT and at + wide > WIDTH:
+            at, row = LEFT, row + 1
+        found.append((at, row, shown))
+        at += wide
+    return found
 
 
 def lines(
@@ -112,7 +127,14 @@ def lines(
     if not points:
         return None
     times = [time for time, _ in points]
-    frame = _Frame(label, unit, (min(times), max(times)), max(value for _, value in points), alert)
+    frame = _Frame(
+        label,
+        unit,
+        (min(times), max(times)),
+        max(value for _, value in points),
+        alert,
+        list(series),
+    )
     for number, (name, held) in enumerate(series.items()):
         colour = PALETTE[number % len(PALETTE)]
         placed = [(frame.x.at(time), frame.y(value)) for time, value in held]
@@ -123,7 +145,7 @@ def lines(
             frame.canvas.circle(*placed[0], 3, colour, hint=f"{name}: {short(held[0][1])}")
         else:
             frame.canvas.polyline(placed, colour, hint=name)
-    return frame.finish(list(series))
+    return frame.finish()
 
 
 def stacked(
@@ -143,7 +165,9 @@ def stacked(
     if not starts:
         return None
     totals = [sum(held[number] for held in series.values()) for number in range(len(starts))]
-    frame = _Frame(label, unit, (starts[0], starts[-1] + bucket_ms), max(totals), alert)
+    frame = _Frame(
+        label, unit, (starts[0], starts[-1] + bucket_ms), max(totals), alert, list(series)
+    )
     wide = max(frame.x.at(starts[0] + bucket_ms) - frame.x.at(starts[0]) - 1.5, 1.0)
     for number, start in enumerate(starts):
         base = 0.0
@@ -155,7 +179,7 @@ def stacked(
                     PALETTE[colour % len(PALETTE)], hint=f"{name}: {short(held[number])}",
                 )  # fmt: skip
                 base += held[number]
-    return frame.finish(list(series))
+    return frame.finish()
 
 
 def ranking(

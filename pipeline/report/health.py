@@ -98,12 +98,12 @@ def _fences(txn: Columns, current: list[Finding]) -> Answer:
     if not len(txn["cause"]):
         return Answer(question, "unknown", "No transaction was read.")
     fenced = txn.counts("transactional_id", txn.is_any("cause", "fence"))
-    storms = sorted(
-        {one["transactional_id"] or "" for one in current if one["code"] == "fencing_storm"}
-    )
+    storm = next((one for one in current if one["code"] == "fencing_storm"), None)
+    if storm is not None:
+        return Answer(question, "look", f"{storm['title']}: two instances may share it.")
     worst = max(fenced.values(), default=0)
-    if storms or worst >= FENCES:
-        name = storms[0] if storms else max(fenced, key=lambda one: (fenced[one], one))
+    if worst >= FENCES:
+        name = max(fenced, key=lambda one: (fenced[one], one))
         return Answer(
             question, "look", f"{name} was fenced {fenced[name]} times: two instances may share it."
         )

@@ -32,7 +32,7 @@ def picture(runs: Columns, replicas: list[Row], as_of_ms: int | None) -> Picture
         if len(open_ones) and ends.get(place) is not None:
             now[name] = float(ends[place] - runs["first_offset"][open_ones].min())
             if as_of_ms is not None:
-                times = np.append(times, max(as_of_ms, *times[-1:]))
+                times = np.append(times, max([as_of_ms, *times[-1:]]))
                 lag = np.append(lag, now[name])
         series[name] = thinned(times, lag)
     highest = {name: max(value for _, value in held) for name, held in series.items() if held}

@@ -224,3 +224,14 @@ def test_thinning_keeps_the_peaks() -> None:
     assert (777.0, 1000.0) in kept
     assert kept == sorted(kept)
     assert thinned(times[:3], values[:3]) == [(4997.0, 1.0), (4998.0, 1.0), (4999.0, 1.0)]
+
+
+def test_lag_of_a_partition_without_a_single_marker(tmp_path: Path) -> None:
+    rows = stored_output.tables()
+    for row in rows["partition_history"]:
+        row |= {"is_open": True, "marker_offset": None, "marker_ms": None}
+    facts = _facts(tmp_path, rows)
+    found = {one.title: one for one in pictures(facts, Report(), START_MS + 5000)}
+    words = found["LSO lag by partition"].words
+    assert "At the end of the copy 2 partition(s) are behind" in words
+    assert "<circle" in str(found["LSO lag by partition"].svg)
