@@ -1,7 +1,8 @@
 """Producer history by window functions: sequences, epochs and runs between markers.
 
 All windows run over (replica, producer id) by offset with frames that end at the current row, so that one sort serves
-them and no frame is quadratic. `pipeline.replay.producer` is the reference that this equals row by row.
+them and no frame is quadratic; where no sequence can have wrapped, one pass is all. `pipeline.replay.producer` is the
+reference that this equals row by row.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ def _frame(last: int) -> WindowSpec:
     return by_offset.rowsBetween(Window.unboundedPreceding, last)
 
 
-def with_history(batches: DataFrame) -> DataFrame:
+def with_history(batches: DataFrame, may_wrap: bool) -> DataFrame:
     """Adds to each batch of a producer what came before it.
 
     Args:
         batches: Columns of `bronze.batch` plus `is_offsets` (the partition belongs to `__consumer_offsets`, whose
             batches always carry base sequence 0) and `history_start_offset`; only rows with a producer id.
+        may_wrap: Some sequence may have gone past 2147483647: two more passes over the windows find out where.
     """
-    before, up_to = _frame(-1), _frame(0)
+    before = _frame(-1)
     is_data = ~F.col("is_control")
     length = F.col("last_offset") - F.col("base_offset")
     wrapped_last = F.when(F.col("base_sequence") == NO_SEQUENCE, F.lit(None)).otherwise(
         F.pmod(F.col("base_sequence").cast("long") + length, F.lit(WRAP))
     )
-    first = batches.select(
+    sequenced = batches.select(
         "*",
         F.when(is_data, F.col("base_sequence").cast("long")).alias("seq_first"),
         F.when(is_data, wrapped_last).alias("seq_last"),
-    ).select(
-        "*",
+    )
+    past = [
         F.coalesce(F.sum(F.col("is_control").cast("long")).over(before), F.lit(0)).alias(
             "run_number"
         ),
@@ -58,7 +60,24 @@ def with_history(batches: DataFrame) -> DataFrame:
         )
         .over(before)
         .alias("previous"),
+    ]
+    if may_wrap:
+        unwrapped = _unwrapped(sequenced.select("*", *past))
+        return unwrapped.select("*", _reached("last_sequence").over(before).alias("reached"))
+    return sequenced.select("*", *past, _reached("seq_last").over(before).alias("reached")).select(
+        "*", F.col("seq_first").alias("first_sequence"), F.col("seq_last").alias("last_sequence")
     )
+
+
+def _reached(last_sequence: str) -> Column:
+    """Highest epoch with the highest sequence in it."""
+    highest = F.struct("producer_epoch", F.col(last_sequence).alias("last_sequence"))
+    return F.max(F.when(~F.col("is_control"), highest))
+
+
+def _unwrapped(first: DataFrame) -> DataFrame:
+    """Adds `first_sequence` and `last_sequence`, which go on growing where Kafka's begin at 0 again."""
+    before, up_to = _frame(-1), _frame(0)
     wraps_here = F.coalesce(
         (F.col("seq_last") < F.col("seq_first")).cast("long"),
         F.lit(0),
@@ -79,13 +98,11 @@ def with_history(batches: DataFrame) -> DataFrame:
         F.sum(F.coalesce(counted, F.lit(0))).over(up_to).alias("outer"),
     )
     base = (F.col("inner") + F.col("outer")) * F.lit(WRAP)
-    unwrapped = generation.select(
+    return generation.select(
         "*",
         (F.col("seq_first") + base).alias("first_sequence"),
         (F.col("seq_last") + base + F.col("wraps_here") * F.lit(WRAP)).alias("last_sequence"),
     ).drop("inner", "outer", "wraps_here", "between", "has_wrapped")
-    reached = F.max(F.when(is_data, F.struct("producer_epoch", "last_sequence"))).over(before)
-    return unwrapped.select("*", reached.alias("reached"))
 
 
 def _wrap_between(last: Column, base: Column) -> Column:

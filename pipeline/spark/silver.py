@@ -17,6 +17,7 @@ from pipeline.spark.coordinator_times import coordinator_times
 from pipeline.spark.plan import Plan
 from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_frontiers
 from pipeline.spark.stateful import sorted_rows
+from pipeline.spark.wraps import may_wrap
 from schemas import bronze as declared
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
@@ -214,7 +215,8 @@ def batches_with_history(run: Run) -> DataFrame:
     batches = _counted(run, run.bronze(declared.BATCH)).filter(F.col("producer_id") >= 0)
     place = _replayed(run).select("replica_id", "history_start_offset", "is_offsets")
     joined = batches.join(place, "replica_id", how="inner")
-    return history.with_history(joined).withColumn("event", history.event_kind())
+    with_history = history.with_history(joined, may_wrap(run.output, run.run_id))
+    return with_history.withColumn("event", history.event_kind())
 
 
 def write_partitions(run: Run) -> None:
