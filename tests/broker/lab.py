@@ -102,6 +102,12 @@ class Lab:
                 each.close()
         self._raw = self._questions = None
 
+    def settle(self) -> None:
+        """Lets time pass that the brokers' clocks can prove: what happened is then old enough."""
+        self.traffic()
+        time.sleep(SETTLED_S)
+        self.traffic()
+
     def traffic(self) -> None:
         """A transaction over every partition by an id of each coordinator partition.
 
@@ -138,9 +144,7 @@ class Lab:
             found: All that has to be found there, now and in later copies.
         """
         self.expected[topic] = set(found)
-        self.traffic()
-        time.sleep(SETTLED_S)
-        self.traffic()
+        self.settle()
         told = self._told()
         copied = self.copied(is_live=True)
         mine = {one for one in copied.accusations if one.topic in (topic, None)}
