@@ -210,7 +210,7 @@ def epoch_regressed(logs: CopiedLogs) -> Planted:
             rows.insert(run.data[-1] + 1, replace(late, gap=0))
             logs.save(run.topic, run.partition, rows)
             return planted("zombie_write", "epoch_regressed", "zombie_write/after_fence",
-                           "sequence_gap", **_where(run))  # fmt: skip
+                           "sequence_gap", "content_duplicate", **_where(run))  # fmt: skip
     raise LookupError("no producer with a second epoch in this recording")
 
 
@@ -235,7 +235,7 @@ def after_fence(logs: CopiedLogs) -> Planted:
             if name == listed[0]:
                 rows.insert(run.data[0], old)
             logs.save(*name, rows)
-        return planted("zombie_write", "after_fence", "write_outside_transaction",
+        return planted("zombie_write", "after_fence", "write_outside_transaction", "content_duplicate",
                        **_where(last[listed[0]]))  # fmt: skip
     raise LookupError("no such transaction in this recording")
 
