@@ -16,6 +16,7 @@ from tests.planting import (
     in_coordinator,
     in_data,
     in_files,
+    in_gaps,
     in_health,
     in_markers,
     in_sidecars,
@@ -54,7 +55,8 @@ _OLD = (
     in_sidecars.index_wrong,
     in_health.long_running, in_health.near_timeout, in_health.slow_markers, in_health.storm,
     in_health.epoch_burn, in_health.id_reuse_race, in_health.unbounded_ids, in_health.idle_expired,
-    in_health.timeout_above_max,
+    in_health.timeout_above_max, in_health.interleaved_producers,
+    *in_gaps.CAUSES,
     in_contents.resent, in_contents.resent_without_id, in_contents.repeated,
 )  # fmt: skip
 _NEW = (

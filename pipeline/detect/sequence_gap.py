@@ -5,12 +5,12 @@ Promise: a producer's sequence numbers follow one another in a partition (KIP-98
 
 Rule: a batch of the same producer epoch that begins above the number after the last one (`lost`),
 in history that is complete there; a restart that repeats no batch (`reset`). Each with its probable
-cause: wraparound, epoch bump, producer expiry (a snapshot in between does not name the producer),
-retention or DeleteRecords, leader change, compaction, the first request of a new partition, or
-unexplained. A gap at a leader change, after an expiry or without explanation is `major`.
+cause: epoch bump, producer expiry (a snapshot in between does not name the producer), leader change,
+the first request of a new partition, or unexplained. A gap at a leader change, after an expiry or
+without explanation is `major`.
 
 Normal: wraparound at 2147483647; a new epoch that begins at 0; the first batch of a producer in retained history;
-whatever the cleaner, retention or DeleteRecords removed.
+whatever the cleaner, retention or DeleteRecords removed: history begins behind it.
 
 Refuted by: a batch with the missing numbers in a segment that is not in the copy.
 """

@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 from pipeline.replay.statement import Place, Statement
 
-MAX_SEQUENCE = 2147483647
 CAUSES = {
-    "wraparound": "the numbers begin again after 2147483647",
     "epoch bump": "a new producer epoch that does not begin at 0",
     "producer expiry": "a snapshot in between no longer knows the producer: the broker had forgotten it, and then "
     "takes any number",
-    "retention or DeleteRecords": "the batch before it lies below the log start: the broker had dropped it",
     "leader change": "the partition's leader changed in between: what was not replicated may be lost",
-    "compaction": "the cleaner worked on the log in between",
     "unknown partition": "the first batch of the producer in a log that is complete from offset 0: requests before it "
     "were refused, or the topic was made anew (KAFKA-15591)",
     "unexplained": "nothing in the log explains it: the broker's state of the producer was lost",
@@ -50,14 +46,10 @@ class LogState(NamedTuple):
     """What the log shows around an event.
 
     Attributes:
-        log_start_offset: `log-start-offset-checkpoint`, else 0.
-        cleaner_offset: How far the cleaner came; 0 where none works.
         is_complete: Nothing is missing from offset 0 on.
         is_forgotten: A producer snapshot between the two batches does not name the producer.
     """
 
-    log_start_offset: int
-    cleaner_offset: int
     is_complete: bool
     is_forgotten: bool
 
@@ -67,20 +59,11 @@ KINDS = ("gap", "reset", "bump_not_zero", "first")
 
 
 def cause(event: Event, log: LogState) -> str:
-    """The most probable cause: a key of `CAUSES`."""
-    before = event.previous_offset
+    """The most probable cause: a key of `CAUSES`. What was cut by retention or the cleaner is no event at all."""
     if event.kind == "first":
         return "unknown partition"
     if event.kind == "bump_not_zero":
         return "epoch bump"
-    if event.previous_sequence is not None and event.kind == "reset":
-        is_end = event.previous_sequence % (MAX_SEQUENCE + 1) == MAX_SEQUENCE
-        if is_end and event.first_sequence % (MAX_SEQUENCE + 1) == 0:
-            return "wraparound"
-    if before is not None and before < log.log_start_offset:
-        return "retention or DeleteRecords"
-    if before is not None and before < log.cleaner_offset:
-        return "compaction"
     if log.is_forgotten:
         return "producer expiry"
     if event.leader_epoch != event.previous_leader_epoch:

@@ -20,9 +20,9 @@ from pipeline.replay import repeats
 from pipeline.replay.repeats import Repeat, Written
 from pipeline.replay.statement import Statement
 from pipeline.spark import stated, stateful, stored
-from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.files import EXPORT, TEXT, kind_of, opened
 from pipeline.spark.inventory import Plan
+from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from pipeline.spark.tasks import Task, bins, tasks_of

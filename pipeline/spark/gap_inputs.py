@@ -52,9 +52,7 @@ def statements(
             before < end <= event.offset and event.producer_id not in producers
             for end, producers in named[event.replica_id].items()
         )
-        log = LogState(
-            place.log_start_offset or 0, place.cleaner_offset or 0, place.is_complete, is_forgotten
-        )
+        log = LogState(place.is_complete, is_forgotten)
         one = gap_cause.statement(event, log)
         said += [] if one is None else [one]
     return said

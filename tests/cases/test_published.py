@@ -108,7 +108,7 @@ def test_a_replacement_under_another_id_fences_nobody() -> None:
 
 def _first(sequence: int, *, is_complete: bool) -> gap_cause.Statement | None:
     event = Event(0, "t", 0, 1, 7, 0, 4, "first", 0, sequence, None, None, None, 0, None)
-    return gap_cause.statement(event, LogState(0, 0, is_complete, False))
+    return gap_cause.statement(event, LogState(is_complete, False))
 
 
 def test_the_first_request_of_a_new_partition_may_be_lost() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from tests import builders
 from tests.planting.copied import CopiedLogs
 from tests.planting.expected import Planted, planted
-from tests.planting.transactions import COMPLETE, TOPIC, Coordinator, State, home
+from tests.planting.transactions import COMPLETE, TOPIC, Coordinator, State, home, runs
 
 STORM, BURN, MANY = 12, 130, 520
+SUCCESSOR = 99_500
 
 
 def _found(code: str, name: str, state: State) -> Planted:
@@ -131,3 +132,34 @@ def timeout_above_max(logs: CopiedLogs) -> Planted:
         coordinator.change(state, timeout_ms=3_600_000)
     coordinator.save()
     return _found("id_hygiene", "timeout_above_max", states[0])
+
+
+def interleaved_producers(logs: CopiedLogs) -> Planted:
+    """An id expired and came back under another producer id; its old instance still writes after the new one."""
+    coordinator = Coordinator(logs)
+    last = _last(coordinator)[-1]
+    mine = [one for one in runs(logs) if one.producer_id == last.producer_id and one.marker >= 0]
+    run = next(one for one in reversed(mine) if not one.topic.startswith("ctp"))
+    place, now = (run.topic, run.partition), last.time_ms
+    fresh = replace(last, state=builders.EMPTY, producer_id=SUCCESSOR, epoch=0, partitions=None)
+    steps: list[bytes | None] = [None, fresh.value()]
+    for code in (builders.ONGOING, builders.PREPARE_COMMIT, builders.COMPLETE_COMMIT):
+        listed = () if code == builders.COMPLETE_COMMIT else (place,)
+        steps.append(replace(fresh, state=code, partitions=listed, start_ms=now + 15,
+                             last_update_ms=now + 15).value())  # fmt: skip
+    for number, value in enumerate(steps):
+        at_ms = now + 5 * (number + 1) + 20 * (number > 3)
+        coordinator.insert(
+            last.partition, last.index + 1 + number, last.transactional_id, value, at_ms
+        )
+    coordinator.save()
+    rows = logs.rows(*place)
+    old = rows[run.data[-1]]
+    data = old.set(producer_id=SUCCESSOR, epoch=0, sequence=0).at(now + 18)
+    marker = rows[run.marker].set(producer_id=SUCCESSOR, epoch=0).at(now + 30)
+    late = old.set(sequence=old.sequence + old.delta + 1, attributes=old.attributes & ~0x10)
+    rows += [replace(row, gap=0) for row in (data, marker, late.at(now + 60))]
+    saved = logs.save(*place, rows)
+    return planted("id_hygiene", "interleaved_producers", "id_hygiene/idle_expired", "content_duplicate",
+                   severity="minor", topic=run.topic, partition=run.partition,
+                   producer_id=last.producer_id, first_offset=saved[-3].base_offset)  # fmt: skip
