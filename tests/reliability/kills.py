@@ -1,0 +1,131 @@
+"""Two runs at once on one output, the one that holds it killed, again and again: `make kills` (figures 9 and 10).
+
+Every round starts two processes of the same command. One has to be told that the other holds the output, and ends with
+4; the other gets SIGKILL, with its JVM: at a commit, the next one each time, or at a random instant. At the end one
+run goes through, and has to leave the tables, findings and page of an undisturbed run. An earlier run in the same
+output has to keep its files throughout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.recordings import recording
+from tests.reliability.stored import PHYSICAL, stored, versions
+
+ROOT = Path(__file__).resolve().parents[2]
+POINTS = [f"{when} {one.layer}.{one.name}" for one in PHYSICAL for when in ("before", "after")]
+EARLIER, RUN = "earlier", "night"
+LOCKED = 4
+PROGRAM = """
+import os, signal, sys
+point = sys.argv.pop(1)
+from pipeline.spark import tables
+if point:
+    tables.COMMIT_HOOK = lambda at: os.killpg(0, signal.SIGKILL) if at == point else None
+from jobs.__main__ import main
+sys.exit(main())
+"""
+
+
+class Round(NamedTuple):
+    """How one round ended."""
+
+    how: str
+    seconds: float
+    was_killed: bool
+
+
+def start(output: Path, run_id: str, point: str = "") -> subprocess.Popen[str]:
+    """An audit in a process group of its own, with its JVM; it kills the group at a commit when it is told one."""
+    arguments = ["--input", str(recording("06") / "logs"), "--output", str(output)]
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, point, *arguments, "--run-id", run_id],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def whole(output: Path, run_id: str) -> float:
+    """One run from beginning to end; seconds that it took."""
+    begun = time.monotonic()
+    process = start(output, run_id)
+    said = process.communicate()[1]
+    assert process.returncode in (0, 1, 3), said
+    return time.monotonic() - begun
+
+
+def one_round(output: Path, point: str, delay_s: float) -> Round:
+    """Two at once; the loser has to say so, the winner is killed."""
+    begun = time.monotonic()
+    both = [start(output, RUN, point), start(output, RUN, point)]
+    while all(process.poll() is None for process in both):
+        time.sleep(0.05)
+    loser, winner = both if both[0].poll() is not None else both[::-1]
+    said = loser.communicate()[1]
+    assert loser.returncode == LOCKED, (loser.returncode, said)
+    assert "is in use by process" in said
+    if not point:
+        try:
+            winner.wait(delay_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(winner.pid, signal.SIGKILL)
+    winner.communicate()
+    how = point or f"after {delay_s:.1f} s"
+    return Round(how, time.monotonic() - begun, winner.returncode == -signal.SIGKILL)
+
+
+def files_of(output: Path, run_id: str) -> dict[str, str]:
+    """File of a run -> hash."""
+    folder = output / "runs" / run_id
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+
+
+def main() -> int:
+    """Prepares the folder once, goes through some rounds, and ends with a whole run when told to."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-end", action="store_true", help="further rounds will follow")
+    given = parser.parse_args()
+    output, reference = given.folder / "killed", given.folder / "whole"
+    if not (reference / "runs" / RUN / "summary.json").exists():
+        print(f"undisturbed: {whole(reference, EARLIER):.0f} s and {whole(reference, RUN):.0f} s")
+        whole(output, EARLIER)
+    earlier = files_of(output, EARLIER)
+    for number in range(given.first, given.first + given.rounds):
+        rng = random.Random(given.seed * 1000 + number)
+        point = POINTS[number] if number < len(POINTS) else ""
+        done = one_round(output, point, rng.uniform(0.5, 30))
+        print(
+            f"round {number}: {done.how}, killed: {done.was_killed}, {done.seconds:.0f} s",
+            flush=True,
+        )
+        assert files_of(output, EARLIER) == earlier
+    if given.no_end:
+        return 0
+    whole(output, RUN)
+    assert files_of(output, EARLIER) == earlier
+    assert stored(output, RUN) == stored(reference, RUN)
+    here, there = files_of(output, RUN), files_of(reference, RUN)
+    same = {name for name in here if here[name] == there.get(name)}
+    assert {"findings.jsonl", "junit.xml"} <= same, (here, there)
+    for name, numbers in versions(output).items():
+        assert numbers == list(range(len(numbers))), (name, numbers)
+    print("tables, findings and report as undisturbed:", ", ".join(sorted(same)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
