@@ -6,30 +6,23 @@ in the same tables. Tasks write the Parquet files (`parquet`); a commit adds the
 
 from __future__ import annotations
 
-import json
 import os
-import time
-import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.errors import AuditError, OutputConflict
-from pipeline.spark import parquet
+from pipeline.errors import OutputConflict
+from pipeline.spark import commits, parquet
 from pipeline.spark.arrow import arrow_schema, ddl_schema
+from pipeline.spark.commits import RUN as RUN
 from pipeline.spark.parquet import File, Function
-from schemas.table import Column, Table
+from schemas.table import Table
 
 LOCAL_ROWS = 100_000
 """Rows that a detector's input may have to be held on the driver."""
-RUN = "run_id"
-
-COMMIT_HOOK: Callable[[str], None] | None = None
-"""Called with `before <table>` and `after <table>` around every commit; tests inject failures here."""
 
 
 def path(table: Table, output: str) -> str:
@@ -39,7 +32,8 @@ def path(table: Table, output: str) -> str:
 
 def exists(table: Table, output: str) -> bool:
     """Whether the table was ever committed; a log folder alone is what a killed first write leaves."""
-    return next(Path(path(table, output), "_delta_log").glob("*.json"), None) is not None
+    folder = path(table, output)
+    return commits.is_promised(folder) or commits.is_made(folder)
 
 
 def partition_folders(table: Table, output: str) -> set[str]:
@@ -53,30 +47,17 @@ def files(table: Table, output: str, run_id: str) -> list[tuple[str, dict[str, s
     """Parquet files of one run with their partition values, read from the log without asking Spark.
 
     A run's rows are replaced in one commit, so the newest commit that names the run adds all of its files
-    (Delta protocol: one JSON action a line, `add` with `path` and `partitionValues`).
+    (Delta protocol: one JSON action a line, `add` with `path` and `partitionValues`). Files whose commit is on its
+    way count (`commits.beside`).
 
     Raises:
         AuditError: The commits of that time are no longer in the log.
     """
-    commits = sorted(Path(path(table, output), "_delta_log").glob("*.json"), reverse=True)
-    for commit in commits:
-        actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
-        named = [
-            (kind, action[kind])
-            for action in actions
-            for kind in ("add", "remove")
-            if kind in action and action[kind].get("partitionValues", {}).get(RUN) == run_id
-        ]
-        if named:
-            return [
-                (os.path.join(path(table, output), unquote(one["path"])), one["partitionValues"])
-                for kind, one in named
-                if kind == "add"
-            ]
-    if commits and int(commits[-1].stem) > 0:
-        name = f"{table.layer}.{table.name}"
-        raise AuditError(f"{name}: the commit of run {run_id} is no longer in its log")
-    return []
+    folder = path(table, output)
+    found = commits.promised(folder, run_id)
+    if found is None:
+        found = commits.added(folder, run_id)
+    return [(os.path.join(folder, name), values) for name, values in found]
 
 
 def replace(
@@ -109,7 +90,7 @@ def replace(
     write = parquet.writer(_stored(table), path(table, output), _partition(run_id), function)
     written = rows.mapInArrow(write, parquet.WRITTEN).toArrow().to_pylist()
     files = [File(**row) for row in written]
-    _commit(rows.sparkSession, table, output, (run_id, *also), files)
+    commits.add(rows.sparkSession, _stored(table), path(table, output), (run_id, *also), files)
     return files
 
 
@@ -140,7 +121,7 @@ def replace_rows(
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
     files = parquet.write(iter([batch]), _stored(table), path(table, output), _partition(run_id))
-    _commit(spark, table, output, (run_id, *also), files)
+    commits.add(spark, _stored(table), path(table, output), (run_id, *also), files)
 
 
 def _stored(table: Table) -> Table:
@@ -153,64 +134,8 @@ def _partition(run_id: str) -> str:
 
 
 def _begin(table: Table, output: str) -> None:
-    _hook(f"before {table.layer}.{table.name}")
-    if exists(table, output):
-        _check_columns(_columns(table, output), table)
-
-
-def _commit(
-    spark: SparkSession, table: Table, output: str, runs: Sequence[str], files: Sequence[File]
-) -> None:
-    """One Delta transaction: all files of `runs` go, `files` come, and the table is made if it is not there."""
-    jvm: Any = spark._jvm
-    session = spark._jsparkSession
-    delta = jvm.org.apache.spark.sql.delta
-    begun = delta.DeltaLog.forTable(session, path(table, output)).startTransaction()
-    actions = jvm.java.util.ArrayList()
-    if exists(table, output):
-        known = begun.filterFiles().iterator()
-        while known.hasNext():
-            file = known.next()
-            if file.partitionValues().apply(RUN) in runs:
-                actions.add(file.remove())
-    else:
-        begun.updateMetadata(_action(jvm, "metaData", _metadata(jvm, table)), False)
-    now = int(time.time() * 1000)
-    for one in files:
-        kind = {parquet.KIND: one.kind} if table.parts else {}
-        added = {
-            "path": one.path,
-            "partitionValues": {RUN: runs[0], **kind},
-            "size": one.size_bytes,
-            "modificationTime": now,
-            "dataChange": True,
-            "stats": json.dumps({"numRecords": one.row_count}),
-        }
-        actions.add(_action(jvm, "add", added))
-    operation = getattr(delta, "DeltaOperations$ManualUpdate$").__getattr__("MODULE$")
-    begun.commit(jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq(), operation)
-    _hook(f"after {table.layer}.{table.name}")
-
-
-def _metadata(jvm: Any, table: Table) -> dict[str, Any]:
-    """Action that makes the table (Delta protocol: Change Metadata)."""
-    schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(_with_run(table).ddl()).json()
-    return {
-        "id": str(uuid.uuid4()),
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": schema,
-        "partitionColumns": [RUN, *((parquet.KIND,) if table.parts else ())],
-        # `files` reads the commits of runs that are kept, so Delta must not remove them after its thirty days.
-        "configuration": {
-            "delta.dataSkippingNumIndexedCols": "0",
-            "delta.enableExpiredLogCleanup": "false",
-        },
-    }
-
-
-def _action(jvm: Any, name: str, content: dict[str, Any]) -> Any:
-    action = jvm.org.apache.spark.sql.delta.actions.Action
-    return action.fromJson(json.dumps({name: content}))
+    commits.reached(f"before {table.layer}.{table.name}")
+    _check_version(table, output)
 
 
 def vacuum(spark: SparkSession, output: str) -> None:
@@ -230,11 +155,13 @@ def read(spark: SparkSession, table: Table, output: str, run_id: str | None = No
     """
     if run_id is None:
         return read_runs(spark, table, output).select(*table.names)
-    _check_columns(_columns(table, output), table)
+    _check_version(table, output)
     held = [file for file, _ in files(table, output, run_id)]
     if not held:
         return empty(spark, table)
-    source = spark.read.schema(_with_run(table).ddl()).option("basePath", path(table, output))
+    source = spark.read.schema(commits.with_run(_stored(table)).ddl()).option(
+        "basePath", path(table, output)
+    )
     return source.parquet(*held).select(*table.names)
 
 
@@ -249,19 +176,10 @@ def read_runs(spark: SparkSession, table: Table, output: str) -> DataFrame:
     return rows
 
 
-def _with_run(table: Table) -> Table:
-    return table._replace(columns=(*_stored(table).columns, Column(RUN, "string", "Run.")))
-
-
-def _columns(table: Table, output: str) -> list[str]:
-    """Columns that the table was made with (Delta protocol: `metaData.schemaString`)."""
-    first = Path(path(table, output), "_delta_log", f"{0:020}.json")
-    for line in first.read_text(encoding="utf-8").splitlines():
-        action = json.loads(line)
-        if "metaData" in action:
-            fields = json.loads(action["metaData"]["schemaString"])["fields"]
-            return [field["name"] for field in fields]
-    raise AuditError(f"{table.layer}.{table.name}: its first commit declares no columns")
+def _check_version(table: Table, output: str) -> None:
+    folder = path(table, output)
+    if commits.is_made(folder):
+        _check_columns(commits.columns(folder), table)
 
 
 def _check_columns(names: Iterable[str], table: Table) -> None:
@@ -307,8 +225,3 @@ def localise(rows: DataFrame, limit: int = LOCAL_ROWS) -> Held:
     if held.num_rows > limit:
         return Held(rows, False)
     return Held(rows.sparkSession.createDataFrame(held, rows.schema), held.num_rows == 0)
-
-
-def _hook(point: str) -> None:
-    if COMMIT_HOOK is not None:
-        COMMIT_HOOK(point)

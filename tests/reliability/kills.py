@@ -29,9 +29,9 @@ LOCKED = 4
 PROGRAM = """
 import os, signal, sys
 point = sys.argv.pop(1)
-from pipeline.spark import tables
+from pipeline.spark import commits
 if point:
-    tables.COMMIT_HOOK = lambda at: os.killpg(0, signal.SIGKILL) if at == point else None
+    commits.COMMIT_HOOK = lambda at: os.killpg(0, signal.SIGKILL) if at == point else None
 from jobs.__main__ import main
 sys.exit(main())
 """

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import AuditResult
-from pipeline.spark import tables
+from pipeline.spark import commits
 from tests.recordings import recording
 from tests.score import complaints, expected
 from tests.spark.audited import audited, content, found
@@ -59,7 +59,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             points.pop(0)
             raise Killed(point)
 
-    monkeypatch.setattr(tables, "COMMIT_HOOK", hook)
+    monkeypatch.setattr(commits, "COMMIT_HOOK", hook)
     return points
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.spark import bronze as ingesting
-from pipeline.spark import tables
+from pipeline.spark import commits, tables
 from pipeline.spark.plan import plan
 from pipeline.spark.read_file import read_task
 from pipeline.spark.tasks import tasks_of
@@ -60,7 +60,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if point in deadly:
             raise Killed
 
-    monkeypatch.setattr(tables, "COMMIT_HOOK", stop)
+    monkeypatch.setattr(commits, "COMMIT_HOOK", stop)
     return deadly
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.errors import OutputConflict
-from pipeline.spark import tables
+from pipeline.spark import commits, tables
 from schemas.table import Column, Table
 
 pytestmark = pytest.mark.spark
@@ -80,7 +80,7 @@ def test_the_hook_stands_before_and_behind_each_commit(
             raise Killed
 
     for deadly, survives in (("before", False), ("after", True)):
-        monkeypatch.setattr(tables, "COMMIT_HOOK", partial(kill, deadly))
+        monkeypatch.setattr(commits, "COMMIT_HOOK", partial(kill, deadly))
         with pytest.raises(Killed):
             write(spark, tmp_path, "one", "a")
         assert tables.exists(THING, str(tmp_path)) is survives
