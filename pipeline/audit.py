@@ -22,7 +22,7 @@ from pipeline.errors import UsageError
 from pipeline.gate.policy import suppress
 from pipeline.publish import AuditResult, conclude, write_files, write_summary
 from pipeline.run_name import run_name
-from pipeline.spark import bronze, metrics, silver, tables
+from pipeline.spark import bronze, commits, metrics, silver, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
 from pipeline.spark.silver import Run
@@ -51,6 +51,11 @@ def run(spark: SparkSession, config: Config, progress: Progress = _quiet) -> Aud
     Raises:
         UsageError: Input that cannot be used, or an output root of another cluster.
     """
+    with commits.beside():
+        return _run(spark, config, progress)
+
+
+def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult:
     started = time.monotonic()
     laps: dict[str, float] = {}
 
@@ -91,10 +96,12 @@ def run(spark: SparkSession, config: Config, progress: Progress = _quiet) -> Aud
     result = conclude(_facts(one, attempted, earlier), config, current, suppressions)
     stage("writing the report")
     result.summary["timing"] = _timing(laps, started, config)
+    commits.wait()
     write_files(result, config)
     write_result(
         spark, result, sequence=earlier[-1]["sequence"] + 1 if earlier else 1, also=expired
     )
+    commits.wait()
     _forget(spark, one)
     return result
 
@@ -146,6 +153,7 @@ def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
     }
     directory = str(Path(one.output, "runs", one.run_id))
     result = AuditResult(one.run_id, Verdict.UNKNOWN, 0, summary, [], directory)
+    commits.wait()
     write_summary(result)
     return result
 
