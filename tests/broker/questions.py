@@ -64,6 +64,11 @@ class Questions:
             [ConfigResource(ConfigResourceType.BROKER, node, named) for node in nodes]
         )
 
+    def configure_topic(self, topic: str, **settings: str) -> None:
+        """Sets the settings of a topic, an internal one too."""
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        self._admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, named)])
+
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])
 

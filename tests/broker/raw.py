@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from kafka import errors
 from kafka.protocol.metadata import FindCoordinatorRequest
@@ -26,8 +26,13 @@ RETRIABLE = (
     "ConcurrentTransactionsError",
     "CoordinatorLoadInProgressError",
     "CoordinatorNotAvailableError",
+    "KafkaStorageError",
+    "LeaderNotAvailableError",
     "NotCoordinatorError",
+    "NotEnoughReplicasAfterAppendError",
+    "NotEnoughReplicasError",
     "NotLeaderForPartitionError",
+    "RequestTimedOutError",
     "UnknownTopicOrPartitionError",
 )
 PATIENCE_S = 30
@@ -35,6 +40,13 @@ PATIENCE_S = 30
 
 class Refused(Exception):
     """The broker's answer is an error; the message is its name."""
+
+
+class Asking(Protocol):
+    """What answers requests: one broker, or whichever broker a request is for."""
+
+    def ask(self, request: Any) -> Any:
+        """The answer to one request."""
 
 
 class Raw:
@@ -110,7 +122,7 @@ class RawProducer:
     """
 
     def __init__(
-        self, raw: Raw, transactional_id: str, *, timeout_ms: int = 60_000, bumps: bool = False
+        self, raw: Asking, transactional_id: str, *, timeout_ms: int = 60_000, bumps: bool = False
     ) -> None:
         self.raw, self.transactional_id, self.bumps = raw, transactional_id, bumps
         patiently(self._find)
