@@ -1,11 +1,6 @@
 """Which marker belongs to which coordinator transaction.
 
-Under transaction.version 0 and 1 many transactions share one producer epoch and follow each other within
-milliseconds, and the marker is stamped by another broker than the coordinator. So the offset between the two clocks is
-estimated first, over all producers of one (data partition, leader epoch, coordinator partition, coordinator epoch)
-together: every marker votes for each offset that puts it between Prepare* and Complete* of a transaction of its
-producer id and epoch that has its outcome. A marker then belongs to the transaction whose interval holds it, whatever
-its outcome. Under version 2 the marker's epoch alone names its transaction (KIP-890).
+Under transaction.version 2 the marker's epoch alone names its transaction (KIP-890); before it, `marker_time` tells.
 """
 
 from __future__ import annotations
@@ -15,48 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Longs = NDArray[np.int64]
-NONE = -(2**62)
-OPEN_END = 2**62
-SAMPLE = 400
-"""Markers of one group that vote; more do not move the result."""
-CANDIDATES = 512
-"""Transactions that one marker may vote for."""
-NEIGHBOURS = 4
-"""Transactions of one epoch follow each other: only the last few before a marker can hold it."""
-MIN_VOTERS = 3
-"""Fewer markers estimate nothing: then the configured clock skew is the tolerance."""
+from pipeline.replay.marker_time import NONE, OPEN_END, Longs, Markers, Promises, by_time, pairs
 
-
-class Markers(NamedTuple):
-    """Markers of one data partition in offset order; every field an int64 array, `NONE` for null."""
-
-    offset: Longs
-    ms: Longs
-    producer_id: Longs
-    epoch: Longs
-    type: Longs
-    leader_epoch: Longs
-    coordinator_epoch: Longs
-    coordinator_partition: Longs
-
-
-class Promises(NamedTuple):
-    """Transactions that list this partition; every field an int64 array, `NONE` for null.
-
-    `prepare_ms` is `NONE` while Ongoing; `complete_ms` is `OPEN_END` until Complete*.
-    """
-
-    producer_id: Longs
-    epoch: Longs
-    prepare_epoch: Longs
-    outcome: Longs
-    version: Longs
-    added_ms: Longs
-    prepare_ms: Longs
-    complete_ms: Longs
-    prepare_leader_epoch: Longs
-    complete_leader_epoch: Longs
+__all__ = ["NONE", "OPEN_END", "Alignment", "Longs", "Markers", "Promises", "align"]
 
 
 class Alignment(NamedTuple):
@@ -100,7 +56,7 @@ def align(
     clock = np.full((2, count), clock_skew_ms, np.int64) * np.array([[-1], [1]])
     if count and len(promises.producer_id):
         _by_epoch(markers, promises, found)
-        _by_time(markers, promises, found, ambiguous, clock, clock_skew_ms, is_evidence)
+        by_time(markers, promises, found, ambiguous, clock, clock_skew_ms, is_evidence)
         _release(markers, promises, found, is_evidence)
         _by_producer(markers, promises, found, is_evidence & ~ambiguous)
     first, counts = _first_markers(found, len(promises.producer_id))
@@ -112,136 +68,13 @@ def _by_epoch(markers: Markers, promises: Promises, found: Longs) -> None:
     use = np.flatnonzero((promises.version == 2) & (promises.prepare_ms != NONE))
     if not len(use):
         return
-    keys = _pairs(promises.producer_id[use], promises.prepare_epoch[use])
-    wanted = _pairs(markers.producer_id, markers.epoch)
+    keys = pairs(promises.producer_id[use], promises.prepare_epoch[use])
+    wanted = pairs(markers.producer_id, markers.epoch)
     table, first, counts = np.unique(keys, return_index=True, return_counts=True)
     at = np.searchsorted(table, wanted)
     at[at == len(table)] = 0
     hit = (table[at] == wanted) & (counts[at] == 1)
     found[hit] = use[first[at[hit]]]
-
-
-def _pairs(producer_id: Longs, epoch: Longs) -> NDArray[np.void]:
-    pair = np.empty(len(producer_id), dtype=[("p", np.int64), ("e", np.int64)])
-    pair["p"], pair["e"] = producer_id, epoch
-    return pair
-
-
-class _Blocks(NamedTuple):
-    """Prepared promises sorted by (key, prepare time), with searchable start and end keys."""
-
-    rows: Longs
-    table: NDArray[np.void]
-    start: Longs
-    end: Longs
-    origin: int
-
-
-def _blocks(promises: Promises, use: Longs, epochs: Longs, origin: int) -> _Blocks:
-    keys = _pairs(promises.producer_id[use], epochs)
-    table, code = np.unique(keys, return_inverse=True)
-    order = np.lexsort((promises.prepare_ms[use], code))
-    code, index = code[order], use[order]
-    start = code * _SPAN + np.clip(promises.prepare_ms[index] - origin, 0, _SPAN - 1)
-    end = code * _SPAN + np.clip(promises.complete_ms[index] - origin, 0, _SPAN - 1)
-    return _Blocks(index, table, start, end, origin)
-
-
-_SPAN = 1 << 41
-"""Room for one producer's times in a combined key: 69 years of milliseconds."""
-
-
-def _code(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
-    at = np.searchsorted(table, wanted)
-    at[at == len(table)] = 0
-    return np.where(table[at] == wanted, at, -1).astype(np.int64)
-
-
-def _by_time(
-    markers: Markers,
-    promises: Promises,
-    found: Longs,
-    ambiguous: NDArray[np.bool_],
-    clock: Longs,
-    skew: int,
-    is_evidence: NDArray[np.bool_],
-) -> None:
-    """Versions 0 and 1: by the interval that holds the marker, once the clock offset is known.
-
-    Only markers whose own transaction must be in the coordinator's file tell the clock offset: others would vote for
-    their neighbours'.
-    """
-    use = np.flatnonzero(promises.prepare_ms != NONE)
-    rest = np.flatnonzero((found < 0) & (markers.ms != NONE))
-    if not len(use) or not len(rest):
-        return
-    origin = int(promises.prepare_ms[use].min()) - 10 * skew - 1
-    blocks = _blocks(promises, use, promises.prepare_epoch[use], origin)
-    code = _code(blocks.table, _pairs(markers.producer_id[rest], markers.epoch[rest]))
-    rest, code = rest[code >= 0], code[code >= 0]
-    group = np.stack(
-        (
-            markers.leader_epoch[rest],
-            markers.coordinator_partition[rest],
-            markers.coordinator_epoch[rest],
-        )
-    )
-    _, member = np.unique(group, axis=1, return_inverse=True)
-    member = member.ravel()
-    for number in range(int(member.max()) + 1 if len(member) else 0):
-        of_group = np.flatnonzero(member == number)
-        voters = of_group[is_evidence[rest[of_group]]]
-        low, high = _clock_offset(
-            markers.ms[rest[voters]],
-            markers.type[rest[voters]],
-            code[voters],
-            blocks,
-            promises,
-            skew,
-        )
-        clock[0, rest[of_group]], clock[1, rest[of_group]] = low, high
-        _contain(
-            markers,
-            promises,
-            blocks,
-            rest[of_group],
-            code[of_group],
-            (low, high, skew),
-            found,
-            ambiguous,
-        )
-
-
-def _clock_offset(
-    ms: Longs, kind: Longs, code: Longs, blocks: _Blocks, promises: Promises, skew: int
-) -> tuple[int, int]:
-    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on."""
-    if len(ms) < MIN_VOTERS:
-        return -skew, skew
-    if len(ms) > SAMPLE:
-        pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
-        ms, kind, code = ms[pick], kind[pick], code[pick]
-    relative = np.clip(ms - blocks.origin, 0, _SPAN - 1)
-    high = np.searchsorted(blocks.start, code * _SPAN + relative + skew, side="right")
-    block_start = np.searchsorted(blocks.start, code * _SPAN, side="left")
-    votes = np.zeros(2 * skew + 2, np.int64)
-    for number in range(len(ms)):
-        first = max(int(block_start[number]), int(high[number]) - CANDIDATES)
-        chosen = blocks.rows[first : int(high[number])]
-        chosen = chosen[promises.outcome[chosen] == kind[number]]
-        begin = ms[number] - promises.complete_ms[chosen]
-        end = ms[number] - promises.prepare_ms[chosen]
-        keep = (end >= -skew) & (begin <= skew)
-        begin, end = np.maximum(begin[keep], -skew)[::-1], np.minimum(end[keep], skew)[::-1]
-        begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1] + 1)
-        fits = begin <= end
-        np.add.at(votes, begin[fits] + skew, 1)
-        np.subtract.at(votes, end[fits] + skew + 1, 1)
-    total = np.cumsum(votes[:-1])
-    best = np.flatnonzero(total == total.max())
-    if total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
-        return -skew, skew
-    return int(best[0]) - skew, int(best[-1]) - skew
 
 
 def _release(
@@ -251,65 +84,6 @@ def _release(
     mine = np.flatnonzero((found >= 0) & ~is_evidence)
     mine = mine[promises.version[found[mine]] != 2]
     found[mine[promises.outcome[found[mine]] != markers.type[mine]]] = -1
-
-
-def _contain(
-    markers: Markers,
-    promises: Promises,
-    blocks: _Blocks,
-    which: Longs,
-    code: Longs,
-    clock: tuple[int, int, int],
-    found: Longs,
-    ambiguous: NDArray[np.bool_],
-) -> None:
-    """Finds the one transaction whose interval holds each marker; two are ambiguous.
-
-    First by the estimated clock alone, then, for what fits nothing, with the clock skew on the side that another
-    coordinator epoch stamped.
-    """
-    low, high, skew = clock
-    fits, best = _holders(markers, promises, blocks, which, code, (low, high, 0), NEIGHBOURS)
-    rest = np.flatnonzero(fits == 0)
-    if len(rest):
-        more, other = _holders(
-            markers, promises, blocks, which[rest], code[rest], (low, high, skew), CANDIDATES
-        )
-        fits[rest], best[rest] = more, other
-    found[which[fits == 1]] = best[fits == 1]
-    ambiguous[which[fits > 1]] = True
-
-
-def _holders(
-    markers: Markers,
-    promises: Promises,
-    blocks: _Blocks,
-    which: Longs,
-    code: Longs,
-    clock: tuple[int, int, int],
-    reach: int,
-) -> tuple[Longs, Longs]:
-    """By marker: how many transactions hold it, and one of them, among the last `reach` that began before it."""
-    low, high, slack = clock
-    ms, epoch = markers.ms[which], markers.coordinator_epoch[which]
-    relative = np.clip(ms - blocks.origin, 0, _SPAN - 1)
-    last = np.searchsorted(blocks.start, code * _SPAN + relative - low + slack, side="right") - 1
-    fits = np.zeros(len(which), np.int64)
-    best = np.full(len(which), -1, np.int64)
-    for back in range(reach):
-        at = np.maximum(last - back, 0)
-        index = blocks.rows[at]
-        mine = (last >= back) & (blocks.start[at] // _SPAN == code)
-        early = np.where(promises.prepare_leader_epoch[index] == epoch, 0, slack)
-        late = np.where(promises.complete_leader_epoch[index] == epoch, 0, slack)
-        holds = (
-            mine
-            & (promises.prepare_ms[index] - early <= ms - low)
-            & (promises.complete_ms[index] + late >= ms - high)
-        )
-        fits += holds
-        best = np.where(holds, index, best)
-    return fits, best
 
 
 def _by_producer(
