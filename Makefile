@@ -18,7 +18,7 @@ setup:
 	  exec "$$python" -m jobs.set_up --dev; done; echo "Python 3.11 or newer is needed" >&2; exit 2
 
 test: setup
-	$(PYTHON) -m pytest -m "not full"
+	$(PYTHON) -m pytest -rs -m "not full"
 
 test-fast: setup
 	$(PYTHON) -m pytest -m "not spark and not slow and not full"
