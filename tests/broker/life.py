@@ -12,7 +12,7 @@ from confluent_kafka import Consumer as Consuming
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from tests.broker.broker import Cluster
-from tests.broker.raw import RawProducer, Refused
+from tests.broker.raw import Asking, RawProducer, Refused
 from tests.broker.routed import Routed
 
 TIMEOUT_MS = 5_000
@@ -107,13 +107,13 @@ class LibrdkafkaWorker(Worker):
             producer.flush(10)
 
 
-class BumpingWorker(Worker):
-    """With the requests of version 2 of the protocol: each transaction has an epoch of its own."""
+class RawWorker(Worker):
+    """With single requests; from 4.0 on those of KIP-890, where each transaction has its own epoch."""
 
     def _client(self) -> None:
         routed = Routed(self.cluster)
         try:
-            producer = RawProducer(routed, self.name, timeout_ms=TIMEOUT_MS, bumps=True)
+            producer = self._instance(routed)
             self._transactions(lambda fate: self._one(producer, fate))
             if self.random.random() < 0.3:
                 self._fence(producer)
@@ -124,14 +124,24 @@ class BumpingWorker(Worker):
 
     def _one(self, producer: RawProducer, fate: str) -> None:
         for _ in range(self.random.randint(1, 5)):
-            producer.produce(*self._place(), self.random.randint(1, 4))
+            self._write(producer)
         if fate != "die":
             producer.end(commits=fate == "commit")
 
     def _fence(self, old: RawProducer) -> None:
         """Another instance begins while this one writes, and goes on writing."""
-        old.produce(*self._place())
-        RawProducer(old.raw, self.name, timeout_ms=TIMEOUT_MS, bumps=True)
+        self._write(old)
+        self._instance(old.raw)
         self.did["fence"] += 1
-        old.produce(*self._place())
+        self._write(old)
         old.end(commits=True)
+
+    def _instance(self, asking: Asking) -> RawProducer:
+        bumps = not self.cluster.version.startswith("3.")
+        return RawProducer(asking, self.name, timeout_ms=TIMEOUT_MS, bumps=bumps)
+
+    def _write(self, producer: RawProducer) -> None:
+        topic, partition = self._place()
+        if not producer.bumps:
+            producer.add(topic, partition)
+        producer.produce(topic, partition, self.random.randint(1, 4))
