@@ -27,7 +27,7 @@ def damage(one: Replayed) -> list[Statement]:
     said = sidecars.file_statements(read.plan, known, read.segments, read.keep_from)
     replayed = [place.replica_id for place in places(read)]
     entries = sidecars.snapshot_entries(_filled(read.sidecars), replayed)
-    keys = [(replica, entry.producer_id, entry.end_offset) for replica, entry in entries]
+    keys = [(replica, entry.producer_id, end) for replica, end, entry in entries]
     last = LastBatches(keys)
     for replica in {key[0] for key in keys}:
         batches = read.batches.get(replica, [])

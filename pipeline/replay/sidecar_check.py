@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.statement import Place, Statement
+from pipeline.wire.producer_snapshot import SnapshotEntry
 
 _NONE = -1
 
@@ -162,22 +163,9 @@ class LastMarker(NamedTuple):
     timestamp_ms: int
 
 
-class SnapshotEntry(NamedTuple):
-    """One producer in a `.snapshot`; -1 is none (`pipeline.wire.producer_snapshot`)."""
-
-    end_offset: int
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp_ms: int
-    coordinator_epoch: int
-    current_txn_first_offset: int
-
-
 def snapshot(
     place: LogPlace,
+    end_offset: int,
     entry: SnapshotEntry,
     data: LastData | None,
     marker: LastMarker | None,
@@ -192,13 +180,14 @@ def snapshot(
 
     Args:
         place: The replica.
+        end_offset: The snapshot's offset: it holds what lies before it.
         entry: The entry.
         data: Last data batch in front of the snapshot's offset.
         marker: Last marker in front of it.
         open_from: First offset of the transaction that was open there, from the log; None when none was.
     """
     start = place.history_start_offset
-    if entry.end_offset > place.log_end_offset or entry.end_offset <= start:
+    if end_offset > place.log_end_offset or end_offset <= start:
         return None
     rests_on = [] if data is None else [data.base_offset]
     rests_on += [entry.last_offset] if entry.last_offset != _NONE else []
@@ -214,8 +203,8 @@ def snapshot(
     if wrong is None:
         return None
     return _said(
-        place, "snapshot_mismatch", entry.end_offset,
-        f"producer snapshot {entry.end_offset} of {place.name} does not fit its log",
+        place, "snapshot_mismatch", end_offset,
+        f"producer snapshot {end_offset} of {place.name} does not fit its log",
         f"Producer {entry.producer_id}: the snapshot says {wrong}. A broker that starts from it refuses or "
         "accepts the wrong batches.",
         producer_id=entry.producer_id,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline.replay import sidecar_check, visibility
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.last_batches import NEEDED, LastBatches
-from pipeline.replay.sidecar_check import LogPlace, SnapshotEntry
+from pipeline.replay.sidecar_check import LogPlace
 from pipeline.replay.statement import Statement
 from pipeline.replay.visibility import Ended, Listed
 from pipeline.spark import stated, stored
@@ -21,6 +21,7 @@ from pipeline.spark.inventory import Plan
 from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
+from pipeline.wire.producer_snapshot import SnapshotEntry
 from schemas import bronze, silver
 
 Row = dict[str, Any]
@@ -77,7 +78,7 @@ def file_statements(
 
 def snapshot_statements(
     places: Mapping[int, LogPlace],
-    entries: Iterable[tuple[int, SnapshotEntry]],
+    entries: Iterable[tuple[int, int, SnapshotEntry]],
     last: LastBatches,
     open_from: Mapping[tuple[int, int, int], int],
 ) -> list[Statement]:
@@ -85,24 +86,29 @@ def snapshot_statements(
 
     Args:
         places: By replica.
-        entries: Replica id and entry.
+        entries: Replica id, the snapshot's offset and entry.
         last: Has seen all batches.
         open_from: (replica, producer, offset) -> first offset of what was open there.
     """
     said: dict[tuple[int, int], Statement] = {}
-    for replica_id, entry in entries:
-        key = (replica_id, entry.producer_id, entry.end_offset)
+    for replica_id, end_offset, entry in entries:
+        key = (replica_id, entry.producer_id, end_offset)
         one = sidecar_check.snapshot(
-            places[replica_id], entry, last.data.get(key), last.markers.get(key), open_from.get(key)
+            places[replica_id],
+            end_offset,
+            entry,
+            last.data.get(key),
+            last.markers.get(key),
+            open_from.get(key),
         )
         if one is not None:
-            said.setdefault((replica_id, entry.end_offset), one)
+            said.setdefault((replica_id, end_offset), one)
     return list(said.values())
 
 
 def snapshot_entries(
     sidecars: Iterable[Row], replicas: Iterable[int]
-) -> list[tuple[int, SnapshotEntry]]:
+) -> list[tuple[int, int, SnapshotEntry]]:
     """Entries of producer snapshots of some replicas, by replica and offset."""
     wanted = set(replicas)
     found = []
@@ -113,6 +119,7 @@ def snapshot_entries(
             found.append(
                 (
                     row["replica_id"],
+                    row["end_offset"],
                     SnapshotEntry(
                         **fields, current_txn_first_offset=-1 if start is None else start
                     ),
@@ -199,7 +206,7 @@ def sidecar_damage(run: Run) -> Held:
     said = file_statements(run.plan, places, run.ingested.segments, run.ingested.keep_from)
     replayed = {one.replica_id for one in run.facts if one.is_replayed}
     entries = snapshot_entries(sidecar_rows(run), replayed)
-    keys = [(replica_id, one.producer_id, one.end_offset) for replica_id, one in entries]
+    keys = [(replica_id, one.producer_id, end) for replica_id, end, one in entries]
     if keys:
         only = {"replica_id": {key[0] for key in keys}, "producer_id": {key[1] for key in keys}}
         last = LastBatches(keys)

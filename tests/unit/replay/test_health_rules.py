@@ -11,8 +11,9 @@ from pipeline.replay.application import application
 from pipeline.replay.ids import Extent
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.metrics import metrics
-from pipeline.replay.sidecar_check import LastData, LastMarker, LogPlace, SnapshotEntry
+from pipeline.replay.sidecar_check import LastData, LastMarker, LogPlace
 from pipeline.replay.version_bounds import is_fixed
+from pipeline.wire.producer_snapshot import SnapshotEntry
 from tests.columns_of import of_rows
 
 NOW = 1_795_000_000_000
@@ -168,7 +169,8 @@ def test_nothing_gives_no_figures() -> None:
 
 DATA = LastData(10, 12, 5, 0, NOW)
 MARKER = LastMarker(20, 0, 3, NOW + 5)
-ENTRY = SnapshotEntry(50, 7, 0, 5, 12, 2, NOW + 5, 3, -1)
+END = 50
+ENTRY = SnapshotEntry(7, 0, 5, 12, 2, NOW + 5, 3, -1)
 
 
 @pytest.mark.parametrize(
@@ -185,22 +187,26 @@ ENTRY = SnapshotEntry(50, 7, 0, 5, 12, 2, NOW + 5, 3, -1)
         ({"timestamp_ms": NOW + 1}, True),
         ({"coordinator_epoch": 4}, True),
         ({"current_txn_first_offset": 10}, True),
-        ({"end_offset": 101, "last_sequence": 6}, False),
     ],
 )
 def test_a_snapshot_entry(fields: dict[str, int], is_wrong: bool) -> None:
-    said = sidecar_check.snapshot(PLACE, ENTRY._replace(**fields), DATA, MARKER, None)
+    said = sidecar_check.snapshot(PLACE, END, ENTRY._replace(**fields), DATA, MARKER, None)
     assert (said is not None) == is_wrong
     cut = PLACE._replace(history_start_offset=11)
-    assert sidecar_check.snapshot(cut, ENTRY._replace(**fields), DATA, MARKER, None) is None
+    assert sidecar_check.snapshot(cut, END, ENTRY._replace(**fields), DATA, MARKER, None) is None
+
+
+def test_a_snapshot_behind_the_end_of_the_log_is_of_another_moment() -> None:
+    wrong = ENTRY._replace(last_sequence=6)
+    assert sidecar_check.snapshot(PLACE, 101, wrong, DATA, MARKER, None) is None
 
 
 def test_a_marker_of_a_higher_epoch_empties_a_snapshot_entry() -> None:
     raised = MARKER._replace(producer_epoch=1)
     entry = ENTRY._replace(producer_epoch=1, last_sequence=-1, last_offset=-1, offset_delta=0)
-    assert sidecar_check.snapshot(PLACE, entry, DATA, raised, None) is None
+    assert sidecar_check.snapshot(PLACE, END, entry, DATA, raised, None) is None
     assert (
-        sidecar_check.snapshot(PLACE, entry._replace(last_sequence=5), DATA, raised, None)
+        sidecar_check.snapshot(PLACE, END, entry._replace(last_sequence=5), DATA, raised, None)
         is not None
     )
 
