@@ -26,15 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 POINTS = [f"{when} {one.layer}.{one.name}" for one in PHYSICAL for when in ("before", "after")]
 EARLIER, RUN = "earlier", "night"
 LOCKED = 4
-PROGRAM = """
-import os, signal, sys
-point = sys.argv.pop(1)
-from pipeline.spark import commits
-if point:
-    commits.COMMIT_HOOK = lambda at: os.killpg(0, signal.SIGKILL) if at == point else None
-from jobs.__main__ import main
-sys.exit(main())
-"""
 
 
 class Round(NamedTuple):
@@ -49,7 +40,7 @@ def start(output: Path, run_id: str, point: str = "") -> subprocess.Popen[str]:
     """An audit in a process group of its own, with its JVM; it kills the group at a commit when it is told one."""
     arguments = ["--input", str(recording("06") / "logs"), "--output", str(output)]
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, point, *arguments, "--run-id", run_id],
+        [sys.executable, "-m", "tests.reliability.one_run", point, *arguments, "--run-id", run_id],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
