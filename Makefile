@@ -2,6 +2,7 @@
 # make test-fast   what needs no JVM, under a minute
 # make test-full   the counts of docs/reliability.md as well
 # make fuzz        coverage-guided inputs of every decoder, RUNS each (Linux; installs atheris)
+# make reliability what docs/reliability.md counts, on demand: hours on 2 cores
 # make notebooks   notebooks/*.ipynb from notebooks/*.py
 # make docs        the pages of docs as a site in build/site
 # make lint        format, style, types, layers
@@ -10,7 +11,7 @@ PYTHON := .venv/bin/python
 export PYTHONPATH := $(CURDIR)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: setup test test-fast test-full fuzz lint format notebooks docs
+.PHONY: setup test test-fast test-full fuzz reliability lint format notebooks docs
 
 setup:
 	@for python in "$${PYTHON_FOR_SETUP:-python3}" python3.13 python3.12 python3.11; do \
@@ -29,6 +30,13 @@ test-full: setup
 fuzz: setup
 	$(PYTHON) -m pip install --quiet atheris==3.0.0
 	$(PYTHON) -m tests.fuzz.guided $(RUNS)
+
+reliability: setup
+	AUDIT_FUZZ_COUNT=10000000 $(PYTHON) -m tests.fuzz.mutate
+	$(PYTHON) -m pytest -s tests/fuzz tests/reliability
+	AUDIT_CUTS=1000 $(PYTHON) -m pytest tests/unit/detect/test_cut_copies.py
+	folder="$$(mktemp -d)"; trap 'rm -rf "$$folder"' EXIT; \
+	  $(PYTHON) -m tests.reliability.kills "$$folder" && $(PYTHON) -m tests.reliability.memory "$$folder" 10 100
 
 lint: setup
 	$(PYTHON) -m ruff check .

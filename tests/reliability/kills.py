@@ -1,4 +1,4 @@
-"""Two runs at once on one output, the one that holds it killed, again and again: `make kills` (figures 9 and 10).
+"""Two runs at once on one output, the one that holds it killed, again and again (figures 9 and 10).
 
 Every round starts two processes of the same command. One has to be told that the other holds the output, and ends with
 4; the other gets SIGKILL, with its JVM: at a commit, the next one each time, or at a random instant. At the end one
