@@ -221,6 +221,25 @@ def test_a_killed_broker_comes_back(lab: Lab) -> None:
     lab.check(topic)
 
 
+def test_an_operator_aborts_a_live_transaction(lab: Lab) -> None:
+    """The broker takes the abort, the next write and the commit: one transaction, both outcomes."""
+    topic = lab.topic("torn")
+    producer = RawProducer(lab.raw, f"{topic}-id")
+    producer.add(topic, 0, 1)
+    first, other = producer.produce(topic, 0), producer.produce(topic, 1)
+    by_hand = lab.ask.ends(topic, 0).read_uncommitted
+    lab.ask.run_line(
+        "kafka-transactions.sh --bootstrap-server <host:port> abort "
+        f"--topic {topic} --partition 0 --start-offset {first}"
+    )
+    later = producer.produce(topic, 0)
+    producer.end(commits=True)
+    lab.until(producer.transactional_id, "CompleteCommit")
+    assert consumed(lab, topic, 0) == [later, later + 1, later + 2]
+    assert consumed(lab, topic, 1) == [other, other + 1, other + 2]
+    lab.check(topic, [accused("marker_audit", "torn", topic, 0, by_hand)])
+
+
 def test_after_a_stop(lab: Lab) -> None:
     """The same verdicts from files of one instant."""
     lab.check_stopped()
