@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from pipeline.errors import UsageError
 from pipeline.spark.files import opened
 from pipeline.spark.plan import plan
+from pipeline.spark.read_file import read_task
+from pipeline.spark.tasks import tasks_of
 from tests import pure_audit
 from tests.recordings import recording
 from tests.unit.test_archives import what
@@ -16,6 +19,7 @@ from tests.unit.test_archives import what
 moto_server = pytest.importorskip(
     "moto.server", reason="the dev extra moto[server] is not installed"
 )
+moto_settings = pytest.importorskip("moto.settings")
 boto3 = pytest.importorskip("boto3", reason="comes with moto[server]")
 KEY, SECRET = "testing", "s3cr3t-never-shown"
 
@@ -89,3 +93,52 @@ def test_what_cannot_be_used(bucket: str, endpoint: str, address: str, message: 
         plan([given])
     assert SECRET not in str(raised.value)
     assert raised.value.exit_code == 2
+
+
+@pytest.fixture
+def guarded(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same server, checking who asks from the first request on."""
+    guard(monkeypatch)
+    return endpoint
+
+
+def guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
+
+
+@pytest.mark.parametrize("key", [KEY, "AKIA0000000000NOBODY"])
+def test_bad_credentials_end_with_one_clear_line(bucket: str, guarded: str, key: str) -> None:
+    with pytest.raises(UsageError, match="access was refused: check credentials") as raised:
+        plan([f"s3://{key}:{SECRET}@copies/night?{options(guarded)}"])
+    said = str(raised.value)
+    assert SECRET not in said
+    assert key not in said
+    assert "\n" not in said
+    assert raised.value.exit_code == 2
+
+
+def test_bad_credentials_of_the_environment(
+    bucket: str, guarded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000NOBODY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    with pytest.raises(UsageError, match="access was refused") as raised:
+        plan([f"s3://copies/night?{options(guarded)}"])
+    assert SECRET not in str(raised.value)
+    assert "NOBODY" not in str(raised.value)
+
+
+def test_rights_that_end_while_files_are_read(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The listing went well, then a token expired: each file is a row that says so, and no exception."""
+    planned = plan([bucket])
+    guard(monkeypatch)
+    task = next(task for task in tasks_of(planned) if task.kind == "log" and task.size)
+    rows = [
+        json.loads(text)
+        for part in read_task(task)
+        if part.column(0)[0].as_py() == "unreadable"
+        for text in part.column("detail").to_pylist()
+    ]
+    assert [row["reason"] for row in rows] == ["io"]
+    assert SECRET not in str(rows)
+    assert KEY not in str(rows)
