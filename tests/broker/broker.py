@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
-import shutil
 import socket
 import subprocess
 import time
@@ -210,28 +208,6 @@ class Cluster:
         for each in self.brokers:
             each.kill()
 
-    def copy(self, target: Path) -> int:
-        """Copies all log directories as `docs/copying.md` says: the coordinator's logs last.
-
-        Args:
-            target: A new folder; each broker gets one in it.
-
-        Returns:
-            The time just before the first file, in ms, for `--copy-started`.
-        """
-        started_ms = time.time_ns() // 1_000_000
-        steps = (
-            lambda path: path.is_file() and path.name != ".lock",
-            lambda path: path.is_dir() and not path.name.startswith("__transaction_state-"),
-            lambda path: path.is_dir() and path.name.startswith("__transaction_state-"),
-        )
-        for wanted in steps:
-            for each in self.brokers:
-                for path in sorted(each.data.iterdir()):
-                    if wanted(path):
-                        _copy(path, target / f"broker-{each.node}" / path.name)
-        return started_ms
-
 
 def run_tool(jars: Path, main: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """Runs the main class of one of Kafka's command line tools to its end."""
@@ -253,21 +229,3 @@ def _knows(port: int, nodes: int) -> bool:
             return len(raw.ask(MetadataRequest[4](topics=[])).brokers) >= nodes
     except OSError:
         return False
-
-
-def _copy(source: Path, target: Path) -> None:
-    """One file, or one partition's folder; what the broker removes meanwhile is left out."""
-    if source.is_dir():
-        try:
-            names = sorted(os.listdir(source))
-        except FileNotFoundError:
-            return
-        target.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            _copy(source / name, target / name)
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        shutil.copy2(source, target)
-    except FileNotFoundError:
-        target.unlink(missing_ok=True)

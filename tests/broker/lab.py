@@ -11,6 +11,7 @@ from pipeline.config import Config
 from pipeline.replay import stability
 from tests import pure_audit
 from tests.broker.broker import HOST, Cluster
+from tests.broker.copying import copy
 from tests.broker.questions import Questions
 from tests.broker.raw import Raw, RawProducer
 from tests.differential.replicas import Replica, best_replicas
@@ -131,7 +132,7 @@ class Lab:
 
     def until(self, transactional_id: str, state: str) -> None:
         """Waits until the coordinator says that an id is in a state."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while (told := self.ask.state(transactional_id)) != state:
             assert time.monotonic() < end, (transactional_id, told)
             time.sleep(0.05)
@@ -165,7 +166,7 @@ class Lab:
         """A copy and its audit."""
         self._copies += 1
         folder = self.cluster.folder / f"copy-{self._copies}"
-        started_ms = self.cluster.copy(folder / "logs")
+        started_ms = copy(self.cluster, folder / "logs")
         config = config or Config(
             copy_started_ms=started_ms if is_live else None,
             marker_grace_ms=GRACE_MS, clock_skew_ms=SKEW_MS, abort_scan_ms=500,

@@ -57,7 +57,7 @@ def consumed(lab: Lab, topic: str, partition: int) -> list[int]:
 
 
 def _until_end(consumer: Consumer) -> Iterator[int]:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         message = consumer.poll(0.5)
         if message is not None and message.error():

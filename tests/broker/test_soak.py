@@ -20,6 +20,7 @@ from pipeline.config import Config
 from tests import pure_audit
 from tests.broker import life
 from tests.broker.conftest import VERSIONS, living
+from tests.broker.copying import copy
 from tests.broker.lab import Lab
 from tests.broker.raw import RawProducer, Refused
 from tests.broker.routed import Routed
@@ -54,7 +55,7 @@ class Copier(threading.Thread):
         for number, moment in enumerate(sorted(self._moments)):
             time.sleep(max(0.0, moment - time.monotonic()))
             folder = self._lab.cluster.folder / f"copy-{number}"
-            self.copies.append((folder, self._lab.cluster.copy(folder / "logs")))
+            self.copies.append((folder, copy(self._lab.cluster, folder / "logs")))
 
 
 def disturb(lab: Lab, chance: random.Random, number: int) -> str:
@@ -118,7 +119,7 @@ def test_a_living_cluster_is_accused_of_nothing(lab: Lab) -> None:
     time.sleep(life.TIMEOUT_MS / 1000 + 5)  # until what was left open is timed out
     lab.stop()
     last = lab.cluster.folder / "copy-stopped"
-    lab.cluster.copy(last / "logs")
+    copy(lab.cluster, last / "logs")
     for each in workers:
         did += each.did
     print(dict(did))
