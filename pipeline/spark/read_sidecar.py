@@ -68,13 +68,7 @@ def snapshot_rows(task: SidecarFile, entries: Iterable[SnapshotEntry]) -> Rows:
             "file": task.name,
             "entry_kind": "producer_snapshot",
             "end_offset": task.base_offset,
-            "producer_id": one.producer_id,
-            "producer_epoch": one.producer_epoch,
-            "last_sequence": one.last_sequence,
-            "last_offset": one.last_offset,
-            "offset_delta": one.offset_delta,
-            "timestamp_ms": one.timestamp_ms,
-            "coordinator_epoch": one.coordinator_epoch,
+            **one._asdict(),
             "current_txn_first_offset": (
                 one.current_txn_first_offset if one.current_txn_first_offset >= 0 else None
             ),

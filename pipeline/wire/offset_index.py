@@ -8,6 +8,7 @@ either: a broker never indexes the first batch of a segment.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipeline.wire.errors import WireError
@@ -39,12 +40,10 @@ def read_offset_index(
     Raises:
         WireError: a file beyond the limit.
     """
-    entries: list[OffsetEntry] = []
-    for relative, position in _OFFSET_ENTRY.iter_unpack(_whole(data, _OFFSET_ENTRY.size, limits)):
-        if relative == 0 and (entries or position == 0):
-            break
-        entries.append(OffsetEntry(base_offset + relative, position))
-    return entries
+    return [
+        OffsetEntry(base_offset + relative, position)
+        for position, relative in _entries(data, limits, _OFFSET_ENTRY, relative_at=0)
+    ]
 
 
 def read_time_index(
@@ -55,15 +54,21 @@ def read_time_index(
     Raises:
         WireError: a file beyond the limit.
     """
-    entries: list[TimeEntry] = []
-    for timestamp_ms, relative in _TIME_ENTRY.iter_unpack(_whole(data, _TIME_ENTRY.size, limits)):
-        if relative == 0 and (entries or timestamp_ms == 0):
-            break
-        entries.append(TimeEntry(timestamp_ms, base_offset + relative))
-    return entries
+    return [
+        TimeEntry(timestamp_ms, base_offset + relative)
+        for timestamp_ms, relative in _entries(data, limits, _TIME_ENTRY, relative_at=1)
+    ]
 
 
-def _whole(data: bytes, entry_size: int, limits: Limits) -> memoryview:
+def _entries(
+    data: bytes, limits: Limits, layout: struct.Struct, relative_at: int
+) -> Iterator[tuple[int, int]]:
+    """Other field and relative offset of each entry in front of the zero tail."""
     if len(data) > limits.max_sidecar_bytes:
         raise WireError(f"{len(data)} bytes", "too_large")
-    return memoryview(data)[: len(data) // entry_size * entry_size]
+    whole = memoryview(data)[: len(data) // layout.size * layout.size]
+    for number, entry in enumerate(layout.iter_unpack(whole)):
+        relative, other = entry[relative_at], entry[1 - relative_at]
+        if relative == 0 and (number or other == 0):
+            return
+        yield other, relative
