@@ -50,7 +50,12 @@ def hold(output: str, wait_s: float = 0.0) -> Iterator[None]:
             f"{sanitise(output)} cannot be written: {error.strerror or error}"
         ) from None
     try:
-        _write_holder(root / HOLDER_NAME)
+        try:
+            _write_holder(root / HOLDER_NAME)
+        except OSError as error:
+            raise OutputLocked(
+                f"{sanitise(output)} cannot be written: {error.strerror or error}"
+            ) from None
         yield
     finally:
         (root / HOLDER_NAME).unlink(missing_ok=True)
@@ -84,7 +89,11 @@ def holder(output: str) -> str:
 def _write_holder(path: Path) -> None:
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    temporary.write_text(
-        json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
-    )
-    temporary.replace(path)
+    try:
+        temporary.write_text(
+            json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+        )
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
