@@ -66,7 +66,7 @@ def guided(name: str, runs: int) -> tuple[int, str]:
         kept_inputs = len(list(corpus.iterdir()))
     said = done.stdout + done.stderr
     count = re.search(r"number_of_executed_units: (\d+)", said)
-    peak = re.search(r"peak_rss_mb: (\d+)", said)
+    peak = re.search(r"peak_rss_mb:\s+(\d+)", said)
     figures = (
         f"{name}: {count.group(1) if count else 'unknown'} runs in {time.monotonic() - started:.0f} s, "
         f"{kept_inputs} inputs kept, {peak.group(1) if peak else 'unknown'} MiB, exit {done.returncode}"
