@@ -28,8 +28,8 @@ def above(gate: dict[str, Any]) -> str:
     said = f"{failing} at or above {gate['severity']}, {gate['certainty'].replace('_', ' ')}"
     if effects:
         causes = failing - effects
-        who, hold = ("1 cause", "it holds") if causes == 1 else (f"{causes} causes", "they hold")
-        said += f": {who}, and {effects} lso_pinned that {hold} up"
+        who = "1 cause and its" if causes == 1 else f"{causes} causes and their"
+        said += f": {who} {effects} lso_pinned"
     return said
 
 
