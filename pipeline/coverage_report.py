@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from pipeline.detect import DETECTORS
 from pipeline.spark import coverage as covered
-from pipeline.spark.detect_inputs import damage_rows, is_fixed_version
+from pipeline.spark.damage_inputs import damage_rows
+from pipeline.spark.detect_inputs import is_fixed_version
 from pipeline.spark.inventory import EXPORT, LOG
 from pipeline.spark.silver import Run
 from pipeline.spark.trust import TEXT_REASONS

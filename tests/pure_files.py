@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.spark.detect_inputs import damage_rows
+from pipeline.spark.damage_inputs import damage_rows
 from pipeline.spark.replica_facts import ReplicaFacts
 from tests.pure_audit import Replayed
 from tests.pure_input import Row, places

@@ -1,0 +1,175 @@
+"""What `replica_divergence` takes: where two replicas of a partition part."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.spark import tables
+from pipeline.spark.replica_facts import ReplicaFacts
+from pipeline.spark.silver import Run
+from pipeline.spark.tables import Held
+from schemas import bronze, silver
+
+_DIVERGENCE = (
+    "copy int, topic string, partition int, broker_id int, other_broker_id int, class string, offset bigint, "
+    "last_offset bigint, high_watermark bigint, is_acknowledged boolean, older_epoch int, newer_epoch int"
+)
+
+
+def divergence(run: Run) -> Held:
+    """First offset at which each other replica differs from the one that is replayed."""
+    groups: dict[tuple[int, str, int], list[ReplicaFacts]] = defaultdict(list)
+    for one in run.facts:
+        groups[one.copy, one.topic, one.partition].append(one)
+    pairs = []
+    for members in groups.values():
+        main = next(one for one in members if one.is_replayed)
+        for other in members:
+            if other is main or other.topic_id != main.topic_id:
+                continue
+            floor = max(main.history_start_offset, other.history_start_offset)
+            pairs.append(
+                (
+                    main.replica_id,
+                    other.replica_id,
+                    main.copy,
+                    main.topic,
+                    main.partition,
+                    main.broker_id,
+                    other.broker_id,
+                    floor,
+                    main.log_end_offset,
+                    other.high_watermark or 0,
+                    other.max_leader_epoch,
+                    main.max_leader_epoch,
+                )
+            )
+    if not pairs:
+        return Held(tables.local(run.spark, [], _DIVERGENCE), True)
+    return tables.localise(_first_differences(run, pairs))
+
+
+def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
+    pair = F.broadcast(
+        tables.local(
+            run.spark,
+            pairs,
+            "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id "
+            "int, other_broker_id int, "
+            "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int",
+        )
+    )
+    ours = (
+        "replica_id",
+        "base_offset",
+        "last_offset",
+        "crc",
+        "partition_leader_epoch",
+        "producer_id",
+        "producer_epoch",
+        "is_transactional",
+        "is_control",
+    )
+    batches = run.bronze(bronze.BATCH).select(*ours)
+    # Records of the internal topics stand for their batches: one row a batch offset is enough.
+    for table in (bronze.TXN_STATE, bronze.OFFSET_COMMIT):
+        rows = _entry_rows(run, table.name).select(*ours)
+        batches = batches.unionByName(rows)
+    batches = batches.dropDuplicates(["replica_id", "base_offset"])
+    theirs = batches.join(pair, batches["replica_id"] == pair["other_id"], how="inner").filter(
+        F.col("base_offset") >= F.col("floor")
+    )
+    mine = batches.select(
+        F.col("replica_id").alias("main_id"),
+        "base_offset",
+        F.col("crc").alias("main_crc"),
+        F.col("partition_leader_epoch").alias("main_epoch"),
+    )
+    compared = theirs.join(mine, ["main_id", "base_offset"], how="left")
+    is_tail = F.col("base_offset") >= F.col("main_end")
+    is_other = F.col("main_crc").isNotNull() & (
+        (F.col("crc") != F.col("main_crc"))
+        | (F.col("partition_leader_epoch") != F.col("main_epoch"))
+    )
+    differing = compared.filter(is_tail | is_other)
+    tail_data = (
+        differing.filter(F.col("is_transactional") & ~F.col("is_control"))
+        .select(
+            "copy",
+            "topic",
+            "partition",
+            "other_id",
+            "producer_id",
+            F.col("producer_epoch").alias("transaction_epoch"),
+        )
+        .distinct()
+    )
+    emptied = (
+        run.silver(silver.PARTITION_TXN)
+        .filter(
+            F.col("first_offset").isNull()
+            & (F.col("marker_type") == 1)
+            & F.col("alignment").isin("aligned", "resent")
+        )
+        .select("copy", "topic", "partition", "producer_id", "transaction_epoch")
+        .distinct()
+    )
+    lost = (
+        tail_data.join(
+            emptied, ["copy", "topic", "partition", "producer_id", "transaction_epoch"], how="inner"
+        )
+        .select("other_id", F.lit(True).alias("lost_commit"))
+        .distinct()
+    )
+    key = [
+        "copy",
+        "topic",
+        "partition",
+        "broker_id",
+        "other_broker_id",
+        "other_id",
+        "high_watermark",
+        "older_epoch",
+        "newer_epoch",
+    ]
+    first = (
+        differing.groupBy(*key)
+        .agg(
+            F.min("base_offset").alias("offset"),
+            F.max("last_offset").alias("last_offset"),
+            F.max(is_other).alias("has_other"),
+        )
+        .join(F.broadcast(lost), "other_id", how="left")
+    )
+    is_acknowledged = (F.col("offset") < F.col("high_watermark")) | F.coalesce(
+        F.col("lost_commit"), F.lit(False)
+    )
+    return first.select(
+        "copy",
+        "topic",
+        "partition",
+        "broker_id",
+        "other_broker_id",
+        F.when(F.col("has_other"), F.lit("same_offset_other_bytes"))
+        .otherwise(F.lit("lost_tail"))
+        .alias("class"),
+        "offset",
+        "last_offset",
+        "high_watermark",
+        is_acknowledged.alias("is_acknowledged"),
+        "older_epoch",
+        "newer_epoch",
+    )
+
+
+def _entry_rows(run: Run, kind: str) -> DataFrame:
+    rows = tables.read(run.spark, bronze.ENTRY, run.output, run.run_id).filter(
+        F.col("kind") == kind
+    )
+    return rows.withColumn("is_control", F.lit(False)).withColumn(
+        "is_transactional", F.coalesce(F.col("is_transactional"), F.lit(False))
+    )
