@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.spark import bronze, silver, tables
+from pipeline.spark import bronze, silver_views, tables
 from schemas import gold
 from schemas.silver import TABLES as SILVER
 
@@ -29,7 +29,7 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
     chosen = run_id or newest_run(spark, output)
     if chosen is not None:
         for table in SILVER:
-            silver.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
+            silver_views.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
     return chosen
 
 

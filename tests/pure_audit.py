@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pipeline.config import Config
 from pipeline.replay.history import SequenceEvent, replay
-from pipeline.spark import coordinator_rows, offset_rows, partition_rows
+from pipeline.spark import coordinator_rows, offset_rows, partition_input, partition_rows
 from pipeline.spark import coverage as covered
 from pipeline.spark.arrow import arrow_schema
 from pipeline.spark.replica_facts import ReplicaFacts
@@ -68,7 +68,7 @@ def replayed(one: Read) -> Replayed:
     judged = _judged(one, runs, transactions, coordinator["owner"])
     return Replayed(
         one, coordinator["coordinator_step"], transactions, coordinator["owner"],
-        judged[partition_rows.RUN], judged[partition_rows.PROMISE], events, _offsets(one),
+        judged[partition_input.RUN], judged[partition_input.PROMISE], events, _offsets(one),
     )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def _judged(
     known = _owner_of(owners)
     rows = [_owned(run, known.get((run["copy"], run["producer_id"]))) for run in runs]
     rows += [promise for transaction in transactions for promise in _promises(transaction)]
-    rows.sort(key=lambda row: tuple(row[name] for name in (*partition_rows.KEYS, "kind")))
+    rows.sort(key=lambda row: tuple(row[name] for name in (*partition_input.KEYS, "kind")))
     if not rows:
         return defaultdict(list)
     declared = arrow_schema(PARTITION_HISTORY).names
@@ -190,7 +190,7 @@ _OWNED = (
 
 
 def _owned(run: Row, owner: Row | None) -> Row:
-    row = {"kind": partition_rows.RUN, **run}
+    row = {"kind": partition_input.RUN, **run}
     if owner is not None:
         row |= {
             "transactional_id": owner["transactional_id"],
@@ -218,7 +218,7 @@ def _promises(transaction: Row) -> list[Row]:
         leader_epoch = transaction["ongoing_leader_epoch"]
     common = {name: transaction[name] for name in _PROMISED}
     common |= {
-        "kind": partition_rows.PROMISE,
+        "kind": partition_input.PROMISE,
         "transaction_offset": transaction["first_step_offset"],
         "leader_epoch": leader_epoch,
     }

@@ -13,7 +13,7 @@ from pipeline.config import Config
 from pipeline.spark import coverage as covered
 from pipeline.spark.entry import Place
 from pipeline.spark.extent import merged, overlaps
-from pipeline.spark.partition_rows import Coverage
+from pipeline.spark.partition_input import Coverage
 from pipeline.spark.plan import Plan, plan
 from pipeline.spark.read_file import read_task
 from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_frontiers

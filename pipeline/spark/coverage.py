@@ -17,7 +17,7 @@ from pipeline.replay.coverage import (
     Tolerances,
 )
 from pipeline.spark.coordinator_rows import CoordinatorLog
-from pipeline.spark.partition_rows import Coverage
+from pipeline.spark.partition_input import Coverage
 from pipeline.spark.plan import Plan
 from pipeline.spark.replica_facts import ReplicaFacts, instants
 from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC

@@ -6,16 +6,26 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.config import Config
-from pipeline.spark import bronze, coordinator_rows, history, offset_rows, partition_rows, tables
+from pipeline.spark import (
+    bronze,
+    coordinator_rows,
+    history,
+    offset_rows,
+    partition_input,
+    partition_rows,
+    tables,
+)
 from pipeline.spark import coverage as covered
 from pipeline.spark.bronze import Ingested
 from pipeline.spark.coordinator_times import coordinator_times
+from pipeline.spark.partition_input import Coverage
 from pipeline.spark.plan import Plan
 from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_frontiers
+from pipeline.spark.silver_views import view
 from pipeline.spark.stateful import sorted_rows
 from pipeline.spark.wraps import may_wrap
 from schemas import bronze as declared
@@ -37,7 +47,7 @@ class Run(NamedTuple):
     run_id: str
     config: Config
     facts: list[ReplicaFacts]
-    coverage: partition_rows.Coverage
+    coverage: Coverage
     newest: dict[int, dict[int, int]]
     counts: dict[int, int | None]
     expired: tuple[str, ...]
@@ -226,11 +236,11 @@ def write_partitions(run: Run) -> None:
     owners = _owner_of(view(run.spark, silver.OWNER, run.output, run.run_id))
     owned = runs.join(owners, ["copy", "producer_id"], how="left")
     promises = _promises(view(run.spark, silver.TRANSACTION, run.output, run.run_id))
-    rows = owned.withColumn("kind", F.lit(partition_rows.RUN)).unionByName(
-        promises.withColumn("kind", F.lit(partition_rows.PROMISE)), allowMissingColumns=True
+    rows = owned.withColumn("kind", F.lit(partition_input.RUN)).unionByName(
+        promises.withColumn("kind", F.lit(partition_input.PROMISE)), allowMissingColumns=True
     )
     tables.replace(
-        sorted_rows(rows, keys=partition_rows.KEYS, order=("kind",), partitions=_shares(run)),
+        sorted_rows(rows, keys=partition_input.KEYS, order=("kind",), partitions=_shares(run)),
         silver.PARTITION_HISTORY,
         run.output,
         run.run_id,
@@ -346,70 +356,4 @@ def write_events(run: Run) -> None:
     )
     tables.replace(
         rows.coalesce(1), silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired
-    )
-
-
-_PHYSICAL = {
-    silver.COORDINATOR_STEP: silver.COORDINATOR,
-    silver.TRANSACTION: silver.COORDINATOR,
-    silver.OWNER: silver.COORDINATOR,
-    silver.PARTITION_TXN: silver.PARTITION_HISTORY,
-    silver.TRANSACTION_PARTITION: silver.PARTITION_HISTORY,
-}
-
-
-def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:
-    """A logical silver table of one run."""
-    if table is silver.LSO:
-        return lso(view(spark, silver.PARTITION_TXN, output, run_id))
-    if table is silver.PRODUCER_EPOCH:
-        return producer_epoch(view(spark, silver.PARTITION_TXN, output, run_id))
-    physical = _PHYSICAL.get(table, table)
-    if not tables.exists(physical, output):
-        return tables.empty(spark, table)
-    rows = tables.read(spark, physical, output, run_id)
-    if physical is not table:
-        rows = rows.filter(F.col("kind") == table.name)
-    return rows.select(*table.names)
-
-
-def lso(partition_txn: DataFrame) -> DataFrame:
-    """Who held the last stable offset: a run pins from where all earlier-begun runs had ended to its own marker."""
-    by_start = Window.partitionBy("replica_id").orderBy("first_offset")
-    earlier = F.max(F.coalesce("marker_offset", F.lit(2**62))).over(
-        by_start.rowsBetween(Window.unboundedPreceding, -1)
-    )
-    runs = partition_txn.filter(F.col("is_transactional"))
-    pinned = runs.select(
-        "*", F.greatest("first_offset", F.coalesce(earlier, F.lit(-1))).alias("pinned_from_offset")
-    )
-    is_pin = F.col("marker_offset").isNull() | (
-        F.col("pinned_from_offset") < F.col("marker_offset")
-    )
-    return pinned.filter(is_pin & (F.col("pinned_from_offset") < 2**62)).select(
-        "copy",
-        "topic",
-        "partition",
-        "replica_id",
-        "producer_id",
-        "run_number",
-        F.col("first_offset").alias("last_stable_offset"),
-        "pinned_from_offset",
-        F.col("marker_offset").alias("pinned_to_offset"),
-    )
-
-
-def producer_epoch(partition_txn: DataFrame) -> DataFrame:
-    """One row a producer epoch and replica, from its runs."""
-    return (
-        partition_txn.withColumn("producer_epoch", F.coalesce("max_epoch", "marker_epoch"))
-        .groupBy("copy", "topic", "partition", "replica_id", "producer_id", "producer_epoch")
-        .agg(
-            F.min("first_offset").alias("first_offset"),
-            F.max("last_offset").alias("last_offset"),
-            F.sum("record_count").alias("record_count"),
-            F.count(F.lit(1)).alias("run_count"),
-            F.max("marker_offset").alias("last_marker_offset"),
-        )
-        .select(*silver.PRODUCER_EPOCH.names)
     )

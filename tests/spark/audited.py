@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pipeline import audit
 from pipeline.audit import AuditResult
 from pipeline.config import Config
-from pipeline.spark import silver, tables
+from pipeline.spark import silver_views, tables
 from schemas import bronze, gold
 from schemas import silver as declared
 from schemas.table import Table
@@ -44,7 +44,7 @@ def found(result: AuditResult) -> list[Finding]:
 
 def rows_of(spark: SparkSession, table: Table, output: Path, run_id: str) -> list[dict[str, Any]]:
     """Rows of a silver table of one run."""
-    view = silver.view(spark, table, str(output), run_id)
+    view = silver_views.view(spark, table, str(output), run_id)
     return [row.asDict(recursive=True) for row in view.collect()]
 
 

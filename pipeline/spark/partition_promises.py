@@ -1,0 +1,126 @@
+"""What became of the promises of one data partition: was each transaction's marker written?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.replay.alignment import NONE, Alignment, Longs
+from pipeline.replay.coordinator import COMPLETE
+from pipeline.replay.ownership import is_late_marker, promise_status
+from pipeline.spark.partition_input import PartitionInput, value
+from pipeline.spark.partition_output import history_rows, nullable
+
+
+class Promised:
+    """Judges the promises of a partition."""
+
+    def __init__(self, data: PartitionInput) -> None:
+        self.data = data
+
+    def mark_doubtful(self, found: Alignment) -> None:
+        """Promises that an ambiguous marker fits: nobody knows whether they were kept."""
+        one, skew = self.data.promise, self.data.tolerances.clock_skew_ms
+        until = self.data.promises.complete_ms
+        for at in np.flatnonzero(found.is_ambiguous):
+            ms, epoch = int(self.data.markers.ms[at]), int(self.data.markers.epoch[at])
+            self.data.doubtful |= {
+                number
+                for number in self.data.of_producer(int(self.data.markers.producer_id[at]))
+                if one["prepare_epoch"][number] == epoch
+                and one["prepare_ms"][number] - skew <= ms <= until[number] + skew
+            }
+
+    def late(self, found: Alignment, evidence: np.ndarray[Any, Any]) -> set[int]:
+        """Promises whose marker came only after Complete* (versions 0 and 1, whose epochs name nothing)."""
+        markers = self.data.markers
+        alone = evidence & (found.promise < 0) & ~found.is_ambiguous & (markers.type == 1)
+        return {
+            number
+            for at in np.flatnonzero(alone)
+            for number in self.data.of_producer(int(markers.producer_id[at]))
+            if is_late_marker(
+                int(markers.ms[at]),
+                1,
+                int(markers.epoch[at]),
+                self.data.promise_at(number, found),
+                self.data.whole_from_ms,
+                self.data.tolerances,
+            )
+        }
+
+    def statuses(
+        self, found: Alignment, late: set[int]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        count = self.data.promised.num_rows
+        statuses = np.full(count, "present", dtype=object)
+        reasons = np.full(count, None, dtype=object)
+        above = self.data.run["first_offset"] >= self.data.covered.history_start_offset
+        with_open = set(self.data.run["producer_id"][self.data.is_open & above].tolist())
+        kept = self._kept(found)
+        for number in np.flatnonzero(found.first_marker < 0):
+            if int(number) in late:
+                reasons[number] = "its marker came after Complete*"
+                continue
+            promise = self.data.promise_at(int(number), found)
+            statuses[number], reasons[number] = promise_status(
+                promise,
+                partition=self.data.covered,
+                coordinator=self.data.coordinator(promise.coordinator_partition),
+                history_from_ms=self.data.history_from_ms,
+                has_open_run=self._is_last(int(number), with_open),
+                tolerances=self.data.tolerances,
+                kept_ms=kept.get((promise.coordinator_partition, promise.leader_epoch)),
+            )
+        return statuses, reasons
+
+    def _kept(self, found: Alignment) -> dict[tuple[int, int | None], int]:
+        """(coordinator partition, its epoch) -> earliest Complete* whose marker lies in complete history."""
+        one = self.data.promise
+        numbers = np.flatnonzero(found.first_marker >= 0)
+        marker = found.first_marker[numbers]
+        is_kept = self.data.markers.offset[marker] >= self.data.covered.history_start_offset
+        is_kept &= np.isin(one["state"][numbers], COMPLETE) & (one["complete_ms"][numbers] != NONE)
+        is_kept &= ~self.data.is_late(marker, numbers)
+        kept: dict[tuple[int, int | None], int] = {}
+        for number in numbers[is_kept]:
+            if one["complete_leader_epoch"][number] == one["leader_epoch"][number]:
+                key = (
+                    int(one["coordinator_partition"][number]),
+                    value(one["leader_epoch"][number]),
+                )
+                ms = int(one["complete_ms"][number])
+                kept[key] = min(ms, kept.get(key, ms))
+        return kept
+
+    def _is_last(self, number: int, with_open: set[int]) -> bool:
+        """Open data vouch for the last transaction of their producer only."""
+        producer_id = int(self.data.promise["producer_id"][number])
+        return producer_id in with_open and self.data.of_producer(producer_id)[-1] == number
+
+    def rows(
+        self, found: Alignment, statuses: np.ndarray[Any, Any], reasons: np.ndarray[Any, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        first = found.first_marker
+        has = first >= 0
+
+        def marker(values: Longs) -> pa.Array:
+            if not len(values):
+                return pa.nulls(len(first), pa.int64())
+            return nullable(np.where(has, values[np.maximum(first, 0)], NONE))
+
+        yield history_rows(
+            self.data.promised,
+            {
+                "marker_offset": marker(self.data.markers.offset),
+                "marker_type": marker(self.data.markers.type),
+                "marker_epoch": marker(self.data.markers.epoch),
+                "marker_ms": marker(self.data.markers.ms),
+                "marker_count": pa.array(found.marker_count),
+                "status": pa.array(statuses, pa.string()),
+                "reason": pa.array(reasons, pa.string()),
+            },
+        )
