@@ -16,7 +16,7 @@ from jobs.progress import Progress, progress
 from pipeline.config import Config, load
 from pipeline.errors import AuditError, UsageError
 from pipeline.spark import options
-from pipeline.text import redact, sanitise
+from pipeline.text import sanitise
 
 if TYPE_CHECKING:
     from pipeline.audit import AuditResult
@@ -115,16 +115,11 @@ def gate(
             java.find()
             return session.build(options=spark, log=Path(config.output, LOG))
 
-        return rejudge.gate(config, start, command_line())
+        return rejudge.gate(config, start, sys.argv[1:])
 
     result = again(judge, given, conf, wait_s)
     _show(result, style)
     return result.exit_code
-
-
-def command_line() -> list[str]:
-    """What was typed, without secrets."""
-    return ["spark-submit.sh", *map(redact, sys.argv[1:])]
 
 
 def _configured(given: dict[str, Any], conf: str | None) -> Config:

@@ -22,11 +22,11 @@ from pipeline.errors import UsageError
 from pipeline.gate.policy import suppress
 from pipeline.publish import AuditResult, conclude, write_files, write_summary
 from pipeline.run_name import run_name
-from pipeline.spark import bronze, commits, metrics, silver, tables
+from pipeline.spark import bronze, commits, metrics, redaction, silver, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
 from pipeline.spark.silver import Run
-from pipeline.text import redact
+from pipeline.text import typed
 from pipeline.verdict import Verdict
 from pipeline.version import VERSION
 from schemas import gold
@@ -65,13 +65,20 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
 
     stage("finding files")
     planned = _looked_at(plan(config.inputs, cluster_id=config.cluster_id), config)
+    hidden = redaction.redaction(config, planned)
+    if hidden is not None:
+        config = redaction.redacted_settings(config, hidden.names, planned)
+        planned = redaction.redacted_plan(planned, hidden.names)
     history = _history(spark, config.output)
     _same_cluster(history, planned)
+    comparable = redaction.comparable(history, hidden)
     run_id = config.run_id or run_name(planned, config)
     size = sum(one.size for one in planned.files)
     stage(f"reading {len(planned.files)} files, {size >> 20} MiB", size)
     expired = _expired(history, run_id, config.keep_runs)
-    ingested = bronze.ingest(spark, planned, config.output, run_id, expired)
+    ingested = bronze.ingest(
+        spark, planned, config.output, run_id, expired, hidden and hidden.names
+    )
     stage("replaying coordinators and offsets")
     one = silver.facts_of(spark, planned, ingested, config, run_id, expired)
     if config.stage == "ingest":
@@ -85,7 +92,8 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
     with metrics.written_beside(one):
         detected = found.detect(one, attempted)
     earlier = [row for row in history if row["run_id"] != run_id]
-    previous = _previous(spark, config.output, earlier)
+    before = [row for row in comparable if row["run_id"] != run_id]
+    previous = _previous(spark, config.output, before)
     current = found.with_status(
         detected, previous, lambda gone: lifecycle.over(one, attempted, gone)
     )
@@ -93,7 +101,8 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
     current, suppressions = suppress(current, config.suppressions, config.now_ms)
     _write_findings(spark, current, one)
     stage("judging")
-    result = conclude(_facts(one, attempted, earlier), config, current, suppressions)
+    facts = _facts(one, attempted, before) | ({"redaction": hidden.said()} if hidden else {})
+    result = conclude(facts, config, current, suppressions)
     stage("writing the report")
     result.summary["timing"] = _timing(laps, started, config)
     commits.wait()
@@ -204,11 +213,11 @@ def _facts(
         "coverage": coverage.coverage(one),
         "configuration": one.config.fingerprint(),
         "input": {
-            "paths": [redact(path) for path in one.config.inputs],
+            "paths": list(one.plan.roots),
             "fingerprint": one.plan.fingerprint(),
         },
         "previous_run": earlier[-1]["run_id"] if earlier else None,
-        "command_line": ["spark-submit.sh", *map(redact, sys.argv[1:])],
+        "command_line": typed(sys.argv[1:], is_private=one.config.redact),
     }
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pipeline import settings_file, suppressions
+from pipeline import secret, settings_file, suppressions
 from pipeline.errors import ConfigError
 from pipeline.suppressions import Suppression
 from pipeline.text import nearest, sanitise
@@ -24,7 +24,17 @@ Stage = Literal["ingest", "replay", "detect", "audit"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_RESULTS = frozenset(
-    {"inputs", "output", "run_id", "keep_runs", "now_ms", "stage", "report", "max_examples"}
+    {
+        "inputs",
+        "output",
+        "run_id",
+        "keep_runs",
+        "now_ms",
+        "stage",
+        "report",
+        "max_examples",
+        "redact_key_file",
+    }
 )
 
 
@@ -215,7 +225,9 @@ class Config(_Strict):
         max_examples: findings of one code and class that people are shown; tables and `findings.jsonl`
             hold all.
         deep: contents of records are compared, by keyed hash: a second pass over the log files.
-        redact: names as pseudonyms, the same for the same name.
+        redact: ids, hosts and folders as pseudonyms, the same for the same name.
+        redact_key_file: file with the key of the pseudonyms, 16 characters or more; the environment variable
+            AUDIT_REDACT_KEY goes before it. None and no such variable: a key of this run alone.
     """
 
     inputs: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -244,6 +256,7 @@ class Config(_Strict):
     max_examples: int = Field(default=32, ge=1)
     deep: bool = False
     redact: bool = False
+    redact_key_file: str | None = Field(default=None, min_length=1)
 
     def fingerprint(self) -> str:
         """SHA-256 of what influences results: no place of input or output, no clock."""
@@ -286,7 +299,7 @@ def load(path: str | None, overrides: dict[str, Any], codes: Collection[str] = (
     except ValidationError as error:
         raise ConfigError(_explain(error, path, lines)) from None
     if config.redact:
-        raise ConfigError("redact: true is not available in this version; nothing was read")
+        secret.read(config.redact_key_file)
     _check_codes(config.gate, codes, path, lines)
     if listed is None:
         return config

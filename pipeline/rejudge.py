@@ -27,7 +27,8 @@ from pipeline.publish import (
     write_files,
     write_summary,
 )
-from pipeline.spark import stored, tables
+from pipeline.spark import redaction, stored, tables
+from pipeline.text import typed
 from pipeline.verdict import Verdict
 from schemas import gold
 
@@ -87,6 +88,7 @@ def completed(output: str) -> list[dict[str, Any]]:
 def report(config: Config) -> AuditResult:
     """Renders the page, `junit.xml` and `summary.md` of a run again; nothing is judged."""
     one = load(config.output, config.run_id)
+    config = redaction.redacted_again(config, one.summary)
     shown = [finding for finding in one.findings if found.selected(finding, config.selection)]
     directory = str(Path(config.output, "runs", one.run_id))
     verdict = Verdict(one.summary["verdict"])
@@ -105,10 +107,12 @@ def gate(config: Config, session: Callable[[], SparkSession], said: list[str]) -
     Args:
         config: The policy; `output` and `run_id` say which run.
         session: Starts Spark; called only when the judgement changed.
-        said: The command line, fit to be shown.
+        said: What was typed behind the program.
     """
     one = load(config.output, config.run_id)
     summary = one.summary
+    is_private = "redaction" in summary
+    config = redaction.redacted_again(config, summary)
     before = _statuses_before(config.output, one)
     findings = [
         {**finding, "status": before.get(finding["finding_id"], "new")}
@@ -122,7 +126,10 @@ def gate(config: Config, session: Callable[[], SparkSession], said: list[str]) -
     facts["could_not_judge"] = [why for why in summary["could_not_judge"] if why not in asked]
     # The table still holds the statuses of the last judgement, and the same number of rows.
     result = conclude(facts, config, findings, suppressions)
-    result.summary["judged_by"] = {"command_line": said, "configuration": config.fingerprint()}
+    result.summary["judged_by"] = {
+        "command_line": typed(said, is_private=is_private),
+        "configuration": config.fingerprint(),
+    }
     write_files(result, config)
     if _content(result.summary) != _content(summary) or findings != one.findings:
         spark = session()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
@@ -64,6 +65,22 @@ def redact(text: str) -> str:
         if scheme
         else without_values
     )
+
+
+def typed(words: Sequence[str], *, is_private: bool = False) -> list[str]:
+    """A command line, fit to be shown.
+
+    Args:
+        words: what was typed behind the program.
+        is_private: values of options and paths are hidden as well.
+    """
+    if not is_private:
+        return ["spark-submit.sh", *map(redact, words)]
+    shown = [
+        word.partition("=")[0] + ("=***" if "=" in word else "") if word.startswith("--") else "***"
+        for word in words
+    ]
+    return ["spark-submit.sh", *shown]
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -56,3 +56,20 @@ def application(transactional_id: str, pattern: str | None = None) -> Applicatio
         if found is not None:
             return Application(found["application"], framework)
     return Application(transactional_id)
+
+
+def application_at(transactional_id: str, pattern: str | None) -> tuple[int, int, bool] | None:
+    """Where the application stands in an id.
+
+    Returns:
+        Start, end, and whether the configured pattern found it; None where nothing tells an application.
+    """
+    if pattern is not None:
+        found = re.fullmatch(pattern, transactional_id)
+        if found is not None and found["application"]:
+            return *found.span("application"), True
+    for _, rule in _RULES:
+        found = rule.fullmatch(transactional_id)
+        if found is not None:
+            return *found.span("application"), False
+    return None

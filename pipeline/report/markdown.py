@@ -136,5 +136,7 @@ def _coverage(summary: dict[str, Any]) -> Iterator[str]:
     if seen["last_broker_ms"] is not None:
         first = "" if seen["first_broker_ms"] is None else f"{utc(seen['first_broker_ms'])} to "
         yield f"Times: {first}{utc(seen['last_broker_ms'])}."
+    if "redaction" in summary:
+        yield f"Names: {summary['redaction']['text']}."
     yield ""
     yield f"Run {code(summary['run_id'])}, version {summary['version']}, cluster {code(str(summary['cluster_id']))}."

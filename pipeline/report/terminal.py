@@ -201,6 +201,8 @@ def _coverage(target: Console, summary: dict[str, Any]) -> None:
     if seen["last_broker_ms"] is not None:
         first = "" if seen["first_broker_ms"] is None else f"{utc(seen['first_broker_ms'])} to "
         _line(target, f"Times     {first}{utc(seen['last_broker_ms'])}")
+    if "redaction" in summary:
+        _line(target, f"Names     {summary['redaction']['text']}")
 
 
 def _gate(target: Console, summary: dict[str, Any]) -> None:

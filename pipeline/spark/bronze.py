@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline.spark import tables
+from pipeline.replay.pseudonyms import Pseudonyms
+from pipeline.spark import redaction, tables
 from pipeline.spark.entry import Place
 from pipeline.spark.extent import Row, disjointed, merged, overlaps
 from pipeline.spark.inventory import Plan
@@ -41,7 +42,12 @@ class Ingested(NamedTuple):
 
 
 def ingest(
-    spark: SparkSession, plan: Plan, output: str, run_id: str, expired: Sequence[str] = ()
+    spark: SparkSession,
+    plan: Plan,
+    output: str,
+    run_id: str,
+    expired: Sequence[str] = (),
+    names: Pseudonyms | None = None,
 ) -> Ingested:
     """Decodes all files of the plan into `bronze.entry`; `write_segments` makes them visible.
 
@@ -53,11 +59,12 @@ def ingest(
         output: Output root.
         run_id: Rows of an earlier attempt of the same run are replaced.
         expired: Runs whose rows go with the same commit.
+        names: Gives pseudonyms; None writes names as they are.
     """
-    scans, unreadable = _decode(spark, plan, output, run_id, expired, whole=())
+    scans, unreadable = _decode(spark, plan, output, run_id, expired, (), names)
     lied_to = disjointed(scans)
     if lied_to:
-        scans, unreadable = _decode(spark, plan, output, run_id, expired, whole=lied_to)
+        scans, unreadable = _decode(spark, plan, output, run_id, expired, lied_to, names)
     segments, keep_from = overlaps(merged(scans))
     return Ingested(
         segments, sorted(unreadable, key=lambda row: (row["file"], row["position"])), keep_from
@@ -71,6 +78,7 @@ def _decode(
     run_id: str,
     expired: Sequence[str],
     whole: Collection[int],
+    names: Pseudonyms | None,
 ) -> tuple[list[Row], list[Row]]:
     """One pass over the files into Delta; gives the scan rows and the damage."""
     cores = max(spark.sparkContext.defaultParallelism, 1)
@@ -85,24 +93,27 @@ def _decode(
         output,
         run_id,
         also=[*_uncommitted(spark, output, run_id), *expired],
-        function=_reader(shares, known),
+        function=_reader(shares, known, names),
     )
     folder = tables.path(bronze.ENTRY, output)
     return _details(files, folder, "scan"), _details(files, folder, "unreadable")
 
 
 def _reader(
-    shares: Sequence[Sequence[Task]], known: Sequence[PlanRows]
+    shares: Sequence[Sequence[Task]], known: Sequence[PlanRows], names: Pseudonyms | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for `mapInArrow`: numbers of shares -> rows of `bronze.entry`."""
+
+    def read(number: int) -> Iterator[pa.RecordBatch]:
+        if number == 0:
+            yield from (rows.batch() for rows in known)
+        for task in shares[number] if number < len(shares) else ():
+            yield from read_task(task)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                if number == 0:
-                    yield from (rows.batch() for rows in known)
-                for task in shares[number] if number < len(shares) else ():
-                    yield from read_task(task)
+                yield from redaction.guarded(read(number), names)
 
     return run
 
