@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -56,6 +57,10 @@ class Columns:
         return Counter(
             {word: int(n) for word, n in zip(self.words[name], counted, strict=True) if n}
         )
+
+
+_GROUP_RECORDS = (2, 3, 11, 17)
+"""`CoordinatorRecordType` of a group as a whole: classic, consumer, share, streams."""
 
 
 class Facts:
@@ -195,6 +200,23 @@ class Facts:
             "producer_id",
         ]
         return self._some(silver.COMMITTED_OFFSET, names, {"group_id": groups})
+
+    def generations(self, groups: Collection[str]) -> list[Row]:
+        """Records of groups' generations (epochs of the newer protocols), in log order."""
+        wanted = {"replica_id": [one["replica_id"] for one in self.replicas if one["is_replayed"]]}
+        if not groups or not wanted["replica_id"]:
+            return []
+        names = ("detail",)
+        found: dict[tuple[str, int], Row] = {}
+        for piece in stored.pieces(
+            bronze.GROUP_METADATA, self._output, self._run_id, names, wanted
+        ):
+            for text in piece["detail"].to_pylist():
+                row = json.loads(text)
+                is_one = row["record_type"] in _GROUP_RECORDS and row.get("group_id") in groups
+                if is_one and row["generation_or_epoch"] is not None:
+                    found[row["group_id"], row["base_offset"]] = row
+        return [found[key] for key in sorted(found)]
 
     def _rows(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
         return stored.rows(table, self._output, self._run_id, columns)

@@ -71,6 +71,7 @@ class Timelines:
         self._batches = _by(facts.batches(producers), "producer_id")
         self._markers = _by(facts.markers(producers), "producer_id")
         self._commits = _by(facts.commits(groups), "group_id")
+        self._generations = _by(facts.generations(groups), "group_id")
 
     def of(self, finding: Finding) -> list[Event]:
         """Events around a finding, in time order."""
@@ -102,7 +103,12 @@ class Timelines:
         ]
         first = finding["first_offset"] or 0
         held.sort(key=lambda one: abs(one["record_offset"] - first))
-        events += [_offset(one, finding) for one in held[:NEAREST]]
+        known = self._generations.get(finding["group_id"], [])
+        events += [_offset(one, finding, known) for one in held[:NEAREST]]
+        near = sorted(known, key=lambda one: abs(one["base_offset"] - first))
+        events += [
+            _generation(one) for one in near[:NEAREST] if one["max_timestamp_ms"] is not None
+        ]
         return sorted(events, key=lambda event: (event.time_ms, event.lane, event.offset or 0))
 
 
@@ -190,16 +196,27 @@ def _step(row: Row, finding: Finding) -> Event:
     )
 
 
-def _offset(row: Row, finding: Finding) -> Event:
+def _offset(row: Row, finding: Finding, generations: Sequence[Row]) -> Event:
+    """A commit, with the generation that was the group's then: a value does not tell its own."""
     words = (
         f"{row['group_id']} commits {row['topic']}-{row['partition']} at {row['committed_offset']} "
         f"({row['outcome']}), record {row['record_offset']}"
     )
+    before = [one for one in generations if one["base_offset"] < row["record_offset"]]
+    if before:
+        words += f", in generation {before[-1]['generation_or_epoch']}"
     accused = row["record_offset"] == finding["first_offset"]
     lane = f"commits of {row['group_id']}"
     return Event(
         "offset", row["append_ms"], lane, words, row["record_offset"], False, None, accused
     )
+
+
+def _generation(row: Row) -> Event:
+    members = "" if row["member_count"] is None else f", {row['member_count']} member(s)"
+    words = f"{row['group_id']}: generation {row['generation_or_epoch']}{members}, record {row['base_offset']}"
+    lane = f"generations of {row['group_id']}"
+    return Event("offset", row["max_timestamp_ms"], lane, words, row["base_offset"])
 
 
 def _is_accused(finding: Finding, place: str, offset: int) -> bool:

@@ -30,6 +30,7 @@ _PHYSICAL: dict[Table, Table] = {
     bronze.BATCH: bronze.ENTRY,
     bronze.TXN_STATE: bronze.ENTRY,
     bronze.OFFSET_COMMIT: bronze.ENTRY,
+    bronze.GROUP_METADATA: bronze.ENTRY,
     bronze.UNREADABLE: bronze.ENTRY,
     bronze.SIDECAR: bronze.ENTRY,
 }
