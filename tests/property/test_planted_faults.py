@@ -12,9 +12,11 @@ from tests.property.model_clients import life
 from tests.property.model_faults import FAULTS
 from tests.pure_audit import accusations
 from tests.score import is_loud, matches, told
+from tests.tally import Tally
 
 pytestmark = pytest.mark.slow
 LIVES = 4
+TALLY = Tally()
 ALSO = {
     "dead_state": {"code": "coordinator_state", "class": "epoch_rule"},
     "unexpected_commit": {"code": "zombie_write", "class": "stale_coordinator"},
@@ -37,9 +39,17 @@ def test_a_planted_fault_is_found_and_nothing_else(name: str, tmp_path: Path) ->
         told_of = accusations(root)
         allowed = [planted.must, *planted.may, *([ALSO[name]] if name in ALSO else [])]
         assert [told(one) for one in told_of if is_loud(one) and not matches(one, allowed)] == []
-        found.append(any(matches(one, [planted.must]) for one in told_of))
+        found.append(TALLY.add(str(planted.must["code"]), [planted.must], told_of, allowed))
         if len(found) == LIVES:
             break
     print(name, sum(found), "of", len(found))
     assert len(found) == LIVES
     assert sum(found) >= LIVES - (name in DOUBTFUL)
+
+
+def test_recall_and_precision_of_each_detector() -> None:
+    """Of the histories above."""
+    print("\n".join(["", *TALLY.lines()]))
+    assert not TALLY.false
+    doubtful = sum(name in DOUBTFUL for name in FAULTS)
+    assert TALLY.planted.total() - TALLY.found.total() <= doubtful

@@ -11,10 +11,12 @@ from tests.plant import PLANTS, plant
 from tests.pure_audit import accusations
 from tests.recordings import recording
 from tests.score import is_loud, matches, told
+from tests.tally import Tally
 
 pytestmark = pytest.mark.slow
 
 
+TALLY = Tally()
 SHORTER = {"code": "committed_offset", "class": "beyond_end"}
 """A batch that was taken out leaves groups with offsets behind the end."""
 OTHER = {"lost_tail": [{"code": "replica_divergence", "class": "same_offset_other_bytes"}]}
@@ -32,4 +34,12 @@ def test_a_planted_fault(name: str, tmp_path: Path) -> None:
     ]
     assert extra == []
     if planted.must.get("severity") != "info" and planted.must["code"] != "manual_abort":
-        assert any(matches(one, wanted) for one in found), [told(one) for one in found]
+        is_found = TALLY.add(str(planted.must["code"]), wanted, found, allowed)
+        assert is_found, [told(one) for one in found]
+
+
+def test_recall_and_precision_of_each_detector() -> None:
+    """Of the plants above."""
+    print("\n".join(["", *TALLY.lines()]))
+    assert not TALLY.false
+    assert TALLY.found == TALLY.planted
