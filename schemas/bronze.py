@@ -312,7 +312,7 @@ SEGMENT = Table(
         Column(
             "shortened_end_offset",
             "long",
-            "Last offset of the last batch with fewer records than offsets.",
+            "Last offset of the last batch that a cleaner changed: fewer records than offsets, or a delete horizon.",
             True,
         ),
         Column(

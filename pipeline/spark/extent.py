@@ -59,7 +59,11 @@ class Extent:
         gaps = np.flatnonzero((one.base_offset != expected) & is_new)
         if len(gaps):
             self._hole_before(int(one.base_offset[gaps[-1]]))
-        short = np.flatnonzero(is_new & (one.records_count < one.last_offset - one.base_offset + 1))
+        # A cleaner removes records or sets the time until which it keeps a marker (KIP-534).
+        is_cleaned = (one.records_count < one.last_offset - one.base_offset + 1) | (
+            one.delete_horizon_ms >= 0
+        )
+        short = np.flatnonzero(is_new & is_cleaned)
         if len(short):
             self.shortened = int(one.last_offset[short[-1]])
         if self.first is None:

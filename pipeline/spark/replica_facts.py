@@ -124,7 +124,7 @@ def _lacks_tail(segments: list[dict[str, Any]], high_watermark: int | None) -> b
 
 
 def _complete_from(segments: list[dict[str, Any]]) -> int:
-    """First offset from which nothing is missing: behind the last hole and the last shortened batch."""
+    """First offset from which nothing is missing: behind the last hole and the last batch that a cleaner changed."""
     start = 0
     expected: int | None = 0
     for segment in segments:

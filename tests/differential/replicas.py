@@ -70,7 +70,8 @@ class Replica:
             if batch.base_offset != expected:
                 start = max(start, batch.base_offset)
             expected = batch.last_offset + 1
-            if batch.records_count < batch.last_offset - batch.base_offset + 1:
+            is_short = batch.records_count < batch.last_offset - batch.base_offset + 1
+            if is_short or batch.delete_horizon_ms is not None:
                 start = max(start, expected)
         return start
 
