@@ -28,7 +28,7 @@ def test_broker_test_gate(tmp_path: Path) -> None:
                    "WORK": str(tmp_path)}  # fmt: skip
     environment.pop("PYTEST_ADDOPTS", None)
     done = subprocess.run(
-        [str(EXAMPLE / "run.sh")], env=environment, capture_output=True, text=True, timeout=400,
+        [str(EXAMPLE / "run.sh")], env=environment, capture_output=True, text=True, timeout=580,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -39,7 +39,7 @@ for ((second = 0; second < 60; second++)); do
 done
 
 tested=0
-(cd "$here" && BOOTSTRAP="127.0.0.1:$port" "$python" -m pytest -q -p no:cacheprovider test_orders.py) || tested=$?
+(cd "$here" && BOOTSTRAP="127.0.0.1:$port" "$python" -m pytest -p no:cacheprovider test_orders.py) || tested=$?
 
 # What is absent in the log of a broker that was stopped is absent; of a running one it might come yet.
 kill "$broker"

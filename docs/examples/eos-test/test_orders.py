@@ -35,9 +35,8 @@ def dying(after: int) -> Callable[[bytes], bytes]:
 
 @pytest.fixture(autouse=True)
 def topics() -> None:
-    made = AdminClient({"bootstrap.servers": BOOTSTRAP}).create_topics(
-        [NewTopic(name, 3, 1) for name in (ORDERS, INVOICES)]
-    )
+    admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
+    made = admin.create_topics([NewTopic(name, 3, 1) for name in (ORDERS, INVOICES)])
     for future in made.values():
         future.result(30)
 
