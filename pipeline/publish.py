@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from pipeline.gate import checkpoint
 from pipeline.gate.frames import Judged
 from pipeline.gate.policy import is_failing
 from pipeline.report.examples import effects
-from pipeline.report.files import write_findings, write_json, write_text
+from pipeline.report.files import finding_lines, write_json, write_together
 from pipeline.report.junit import junit
 from pipeline.report.markdown import markdown
-from pipeline.report.page import write_page
+from pipeline.report.page import page_files
 from pipeline.verdict import Verdict
 
 Finding = dict[str, Any]
@@ -91,21 +91,24 @@ def conclude(
 
 def write_files(result: AuditResult, config: Config) -> None:
     """All files of the run but `summary.json`."""
-    directory = Path(result.output_dir)
     visible = [{**one, "run_id": result.run_id} for one in result.examples]
-    write_findings(directory / "findings.jsonl", visible)
-    render(result, config)
+    files = {"findings.jsonl": finding_lines(visible), **_rendered(result, config)}
+    write_together(Path(result.output_dir), files)
 
 
 def render(result: AuditResult, config: Config) -> None:
     """The files that are made of the summary, the findings and the tables."""
-    directory = Path(result.output_dir)
+    write_together(Path(result.output_dir), _rendered(result, config))
+
+
+def _rendered(result: AuditResult, config: Config) -> dict[str, Iterable[str]]:
     failing = [one for one in result.examples if is_failing(one, config.gate)]
-    write_text(directory / "junit.xml", junit(result.summary, failing, config.max_examples))
-    write_text(
-        directory / "summary.md", markdown(result.summary, result.examples, config.max_examples)
-    )
-    write_page(directory, result.summary, result.examples, config)
+    texts = {
+        "junit.xml": junit(result.summary, failing, config.max_examples),
+        "summary.md": markdown(result.summary, result.examples, config.max_examples),
+        **page_files(config.output, result.summary, result.examples, config),
+    }
+    return {name: [text] for name, text in texts.items()}
 
 
 def write_summary(result: AuditResult) -> None:

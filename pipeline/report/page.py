@@ -14,7 +14,6 @@ from pipeline.config import Config
 from pipeline.report import health as checklist
 from pipeline.report.examples import CURRENT, Finding, effects, examples, place, where
 from pipeline.report.facts import Facts
-from pipeline.report.files import write_text
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
@@ -63,13 +62,13 @@ class Shown(NamedTuple):
     related: tuple[str, str] | None
 
 
-def write_page(
-    directory: Path, summary: dict[str, Any], findings: list[Finding], config: Config
-) -> None:
-    """Writes `report.html`, and its style and script beside it where the settings ask for that.
+def page_files(
+    output: str, summary: dict[str, Any], findings: list[Finding], config: Config
+) -> dict[str, str]:
+    """`report.html`, and its style and script beside it where the settings ask for that: name -> text.
 
     Args:
-        directory: Folder of the run's files, below `runs` of the output root.
+        output: Output root, which holds the tables.
         summary: The content of `summary.json`.
         findings: All that are shown, most severe first.
         config: The settings.
@@ -77,14 +76,12 @@ def write_page(
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     is_inline = config.report.html_assets == "inline"
-    if not is_inline:
-        write_text(directory / "report.css", style)
-        write_text(directory / "report.js", script)
-    facts = Facts(str(directory.parents[1]), summary["run_id"])
+    facts = Facts(output, summary["run_id"])
     page = render(
         summary, findings, facts, config, style if is_inline else "", script if is_inline else ""
     )
-    write_text(directory / "report.html", page)
+    beside = {} if is_inline else {"report.css": style, "report.js": script}
+    return {**beside, "report.html": page}
 
 
 def render(

@@ -224,7 +224,7 @@ FAULTS: dict[str, Fault] = {
     "junit.xml cannot be written": _raises(
         publish, "junit", OSError(28, "No space left on device")
     ),
-    "the page cannot be written": _raises(publish, "write_page", OSError(28, "No space left")),
+    "the page cannot be written": _raises(publish, "page_files", OSError(28, "No space left")),
     "summary.json cannot be written": _raises(publish, "write_json", OSError(30, "Read-only")),
     "a library ends the process with 0": _raises(rejudge, "conclude", SystemExit(0)),
     "somebody interrupts": _raises(checkpoint, "judge", KeyboardInterrupt()),

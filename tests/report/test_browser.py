@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline.config import Config
-from pipeline.report.page import write_page
+from pipeline.report.files import write_together
+from pipeline.report.page import page_files
 from tests import stored_output
 from tests.report.hostile import corpus
 from tests.stored_output import RUN_ID, finding, summary
@@ -56,7 +57,8 @@ def _written(
     counts = summary()["counts"] | {"by_severity": by_severity, "by_status": {"new": len(findings)}}
     about = summary(counts=counts, verdict="failed", **changed)
     settings = Config.model_validate({"max_examples": 100_000, "report": {"html_assets": assets}})
-    write_page(directory, about, findings, settings)
+    files = page_files(str(root), about, findings, settings)
+    write_together(directory, {name: [text] for name, text in files.items()})
     return directory / "report.html"
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,18 @@ def test_no_secret_in_any_file(tmp_path: Path) -> None:
     for file in tmp_path.rglob("*"):
         if file.is_file():
             assert not any(one.encode() in file.read_bytes() for one in secrets), file
+
+
+def test_files_of_a_run_change_together_or_not_at_all(tmp_path: Path) -> None:
+    files.write_together(tmp_path, {"junit.xml": ["old"], "report.html": ["old"]})
+
+    def breaking() -> Iterator[str]:
+        yield "half"
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        files.write_together(tmp_path, {"junit.xml": ["new"], "report.html": breaking()})
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {
+        "junit.xml": "old",
+        "report.html": "old",
+    }

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from pipeline.config import Config
 from pipeline.report import page, terminal
 from pipeline.report.facts import Facts
-from pipeline.report.files import write_findings, write_json
+from pipeline.report.files import finding_lines, write_json, write_together
 from pipeline.report.junit import junit
 from pipeline.report.markdown import markdown
 from pipeline.text import sanitise
@@ -174,7 +174,7 @@ def test_the_terminal_gets_no_escape(is_terminal: bool, monkeypatch: pytest.Monk
 
 def test_json_is_read_back(tmp_path: Path) -> None:
     texts = [sanitise(text) for text in CORPUS]
-    write_findings(tmp_path / "findings.jsonl", _findings(texts))
+    write_together(tmp_path, {"findings.jsonl": finding_lines(_findings(texts))})
     lines = (tmp_path / "findings.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     assert [json.loads(line)["title"] for line in lines] == texts
     write_json(tmp_path / "summary.json", _summary(CORPUS))

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.findings import finding_id
 from pipeline.report import terminal
-from pipeline.report.files import write_findings
+from pipeline.report.files import finding_lines, write_together
 from pipeline.spark.plan import plan
 from pipeline.text import sanitise
 from tests import pure_audit
@@ -57,7 +57,7 @@ def test_from_bytes_to_people(tmp_path: Path, topic: str, name: str) -> None:
     ids = {"topic": topic, "transactional_id": name, "group_id": name}
     row = finding(**ids)
     row |= {"finding_id": finding_id(row)} | {key: sanitise(text) for key, text in ids.items()}
-    write_findings(tmp_path / "findings.jsonl", [row])
+    write_together(tmp_path, {"findings.jsonl": finding_lines([row])})
     (line,) = (tmp_path / "findings.jsonl").read_text("utf-8").splitlines()
     assert json.loads(line)["transactional_id"] == sanitise(name)
     stream = io.StringIO()
