@@ -24,7 +24,7 @@ from pipeline.text import sanitise
 from schemas import gold
 
 Finding = dict[str, Any]
-INPUT_THREADS = 4
+THREADS = 4
 _ID_FIELDS = (
     "code",
     "class",
@@ -73,7 +73,10 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
     inputs = _Inputs(run)
     detectors = [one for one in DETECTORS if attempted.get(one.CODE) is None]
     inputs.make(name for one in detectors for name in inspect.signature(one.find).parameters)
-    parts = [one.find(**inputs.of(one.find)) for one in detectors if inputs.has_rows(one.find)]
+    asked = [one.find for one in detectors if inputs.has_rows(one.find)]
+    # Most of a detector's time is Spark's analysis of what it asks.
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = list(pool.map(lambda find: find(**inputs.of(find)), asked))
     if not parts:
         return []
     raw: DataFrame = reduce(DataFrame.unionByName, parts)
@@ -100,7 +103,7 @@ class _Inputs:
     def make(self, names: Iterable[str]) -> None:
         """Makes all inputs, several at a time: each is small, and most of its time is waiting."""
         wanted = sorted({name for name in names if name not in self.settings})
-        with ThreadPoolExecutor(INPUT_THREADS) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             functions = [getattr(detect_inputs, name) for name in wanted]
             made = list(pool.map(lambda function: function(self.run), functions))
         self.made = dict(zip(wanted, made, strict=True))

@@ -71,8 +71,8 @@ def build(
         options: what the user wrote behind `--spark`, for spark-submit.
         log: file that takes everything that Spark and its workers print; None leaves it on standard
             error.
-        quick: the input is small: compile with the first tier only, which starts faster and runs
-            slower.
+        quick: the input is small: compile with the first tier only and plan once, which starts
+            faster and runs slower.
         java_flags: more flags for the JVM of the driver.
 
     Raises:
@@ -98,6 +98,9 @@ def build(
             "spark.sql.shuffle.partitions": cores,
             "spark.default.parallelism": cores,
         }
+    if quick:
+        # Planning again behind every shuffle pays where there is data; here it is most of the time.
+        settings["spark.sql.adaptive.enabled"] = "false"
     for name, value in settings.items():
         conf.setIfMissing(name, value)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
