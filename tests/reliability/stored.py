@@ -16,9 +16,12 @@ PHYSICAL = (
     silver.COMMITTED_OFFSET, gold.FINDING, gold.RUN,
 )  # fmt: skip
 
+OF_THE_RUN = ("timing", "command_line")
+"""Fields of the summary that tell how it was made, not what it says."""
+
 
 def stored(output: Path, run_id: str) -> dict[str, list[str]]:
-    """Rows of every physical table, without what a clock says."""
+    """Rows of every physical table, without what clocks and command lines say."""
     held: dict[str, list[str]] = {}
     for table in PHYSICAL:
         rows: list[str] = []
@@ -43,6 +46,6 @@ def versions(output: Path) -> dict[str, list[int]]:
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     if "summary" in row:
-        summary = {k: v for k, v in json.loads(row["summary"]).items() if k != "timing"}
+        summary = {k: v for k, v in json.loads(row["summary"]).items() if k not in OF_THE_RUN}
         row = row | {"summary": json.dumps(summary, sort_keys=True)}
     return row

@@ -17,7 +17,7 @@ from tests.recordings import recording
 from tests.reliability.stored import stored
 from tests.spark.audited import audited
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.full]
 RUN = "night"
 LEAST = 14
 
