@@ -78,7 +78,7 @@ class Shuffled:
         return
 
 
-_SCANDIR = os.scandir
+_SCANDIR, _TIME_NS = os.scandir, time.time_ns
 
 
 def test_the_order_of_a_listing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,10 +142,10 @@ def test_tables_of_other_clocks(
     held = []
     for moved_ms in (0, -TEN_YEARS_MS, TEN_YEARS_MS):
         output = tmp_path / str(moved_ms)
-        now_ns = time.time_ns() + moved_ms * 1_000_000
-        monkeypatch.setattr(time, "time_ns", lambda now_ns=now_ns: now_ns)
-        monkeypatch.setattr(time, "time", lambda now_ns=now_ns: now_ns / 1e9)
-        audited(spark, source, output, run_id=RUN, now_ms=now_ns // 1_000_000)
+        moved_ns = moved_ms * 1_000_000
+        monkeypatch.setattr(time, "time_ns", lambda moved=moved_ns: _TIME_NS() + moved)
+        monkeypatch.setattr(time, "time", lambda moved=moved_ns: (_TIME_NS() + moved) / 1e9)
+        audited(spark, source, output, run_id=RUN, now_ms=time.time_ns() // 1_000_000)
         monkeypatch.undo()
         held.append(stored(output, RUN))
     assert held[0] == held[1] == held[2]
