@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from docs import ask
 from jobs import show
-from pipeline import audit
+from pipeline import audit, catalog
 from pipeline.config import Config
 from pipeline.spark import session
 
@@ -43,15 +43,20 @@ class Answers:
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self._spark, self._root = spark, root
+        self._opened = ""
 
     def page(self, text: str) -> str:
         """The page with the output of now."""
-        return BLOCK.sub(self._block, text)
+        commands = {found["command"] for found in BLOCK.finditer(text)}
+        # Those of one output one after the other: its tables are opened once.
+        said = {one: self.run(one) for one in sorted(commands)}
 
-    def _block(self, found: re.Match[str]) -> str:
-        command = found["command"]
-        said = _chosen(self.run(command), found["lines"])
-        return f"{found['head']}$ {command}\n" + "".join(f"{line}\n" for line in said) + "```"
+        def block(found: re.Match[str]) -> str:
+            lines = _chosen(said[found["command"]], found["lines"])
+            shown = "".join(f"{line}\n" for line in lines)
+            return f"{found['head']}$ {found['command']}\n{shown}```"
+
+        return BLOCK.sub(block, text)
 
     def run(self, command: str) -> list[str]:
         """What a command prints.
@@ -75,7 +80,11 @@ class Answers:
                 show.run(words[2], options["--output"])
             return printed.getvalue().splitlines()
         if words[1:3] == ["-m", "docs.ask"]:
-            return ask.answer(self._spark, words[3], words[4])
+            if words[3] != self._opened:
+                catalog.open_tables(self._spark, words[3])
+                self._opened = words[3]
+            known = ask.queries()
+            return ask.rows(self._spark, known[int(words[4])] if words[4].isdigit() else words[4])
         raise ValueError(f"the page may not use this command: {command}")
 
 

@@ -45,10 +45,15 @@ def answer(spark: SparkSession, output: str, question: str) -> list[str]:
         raise UsageError(f"docs/sql.md has the questions 1 to {max(known)}")
     if catalog.open_tables(spark, output) is None:
         raise UsageError(f"no completed run in {sanitise(output)}")
-    frame = spark.sql(known[int(question)] if question.isdigit() else question)
-    rows = [frame.columns, *([_text(value) for value in row] for row in frame.collect())]
-    wide = [max(len(row[number]) for row in rows) for number in range(len(frame.columns))]
-    lines = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in rows]
+    return rows(spark, known[int(question)] if question.isdigit() else question)
+
+
+def rows(spark: SparkSession, query: str) -> list[str]:
+    """The rows of a query on the views that are open, as lines of a table, its heading first."""
+    frame = spark.sql(query)
+    cells = [frame.columns, *([_text(value) for value in row] for row in frame.collect())]
+    wide = [max(len(row[number]) for row in cells) for number in range(len(frame.columns))]
+    lines = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in cells]
     return lines if len(lines) > 1 else [*lines, "(no row)"]
 
 
