@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pipeline.replay.coordinator import (
-    COMPLETE_ABORT,
-    EMPTY,
-    FENCE_FOLLOW_UP_MS,
-    NEW,
-    IdState,
-    Record,
-    Step,
-    Transaction,
-    step,
-)
+from pipeline.replay.coordinator import FENCE_FOLLOW_UP_MS, NEW, IdState, Step, step
+from pipeline.replay.transaction import Transaction
+from pipeline.replay.transaction_state import COMPLETE_ABORT, EMPTY, Record
 from pipeline.wire.log_dir import partition_for
 
 

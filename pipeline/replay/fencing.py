@@ -11,8 +11,8 @@ import numpy as np
 
 from pipeline.replay.application import application
 from pipeline.replay.columns import NONE, Columns, Longs, groups
-from pipeline.replay.coordinator import MAX_EPOCH
 from pipeline.replay.statement import Place, Statement, span
+from pipeline.replay.transaction_state import MAX_EPOCH
 from schemas.codes import TXN_TOPIC
 
 NUMBERS = (

@@ -5,7 +5,6 @@ What a run, a promise and an owner are, and when an absence counts, is in `pipel
 
 from __future__ import annotations
 
-from pipeline.replay.coordinator import COMPLETE, ONGOING, PREPARE
 from pipeline.replay.coverage import (
     ALWAYS,
     NEVER,
@@ -15,6 +14,7 @@ from pipeline.replay.coverage import (
     alive_ms,
 )
 from pipeline.replay.ownership import Judgement, OwnerState, Promise, Run, read_beyond
+from pipeline.replay.transaction_state import COMPLETE, ONGOING, PREPARE
 from schemas.codes import TWO_PHASE_TIMEOUT_MS
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipeline.replay.coordinator import ONGOING, PREPARE
 from pipeline.replay.coverage import (
     CoordinatorCoverage,
     PartitionCoverage,
     Tolerances,
     alive_ms,
 )
+from pipeline.replay.transaction_state import ONGOING, PREPARE
 
 ALIGNMENTS = {
     "none": "no marker",

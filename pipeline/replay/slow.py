@@ -14,8 +14,8 @@ import numpy as np
 
 from pipeline.replay.application import application
 from pipeline.replay.columns import NONE, Columns, Longs, Mask, groups
-from pipeline.replay.coordinator import ONGOING
 from pipeline.replay.statement import Place, Statement, span
+from pipeline.replay.transaction_state import ONGOING
 from schemas.codes import TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
 
 NUMBERS = (

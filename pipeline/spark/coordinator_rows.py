@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.replay.coordinator import Record, Step
+from pipeline.replay.coordinator import Step
 from pipeline.replay.coordinator_log import replay_id
+from pipeline.replay.transaction_state import Record
 from pipeline.spark.arrow import arrow_schema
 from schemas.silver import COORDINATOR
 

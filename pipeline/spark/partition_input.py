@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Longs, Markers, Promises
-from pipeline.replay.coordinator import COMPLETE
 from pipeline.replay.coverage import (
     NEVER,
     NO_COORDINATOR,
@@ -19,6 +18,7 @@ from pipeline.replay.coverage import (
     Tolerances,
 )
 from pipeline.replay.ownership import OwnerState, Promise
+from pipeline.replay.transaction_state import COMPLETE
 
 KEYS = ("copy", "topic", "partition")
 RUN, PROMISE = "partition_txn", "transaction_partition"

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.replay.alignment import NONE, Alignment, Longs
-from pipeline.replay.coordinator import COMPLETE
 from pipeline.replay.ownership import is_late_marker, promise_status
+from pipeline.replay.transaction_state import COMPLETE
 from pipeline.spark.partition_input import PartitionInput, value
 from pipeline.spark.partition_output import history_rows, nullable
 

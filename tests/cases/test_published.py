@@ -7,11 +7,11 @@ CreateTime of user data or on an absence, the rules of this audit decide what ca
 from __future__ import annotations
 
 from pipeline.replay import gap_cause, pinning, visibility
-from pipeline.replay.coordinator import COMPLETE_ABORT, ONGOING, PREPARE_ABORT
 from pipeline.replay.gap_cause import Event, LogState
 from pipeline.replay.history import replay
 from pipeline.replay.pinning import OpenRun, Pinned, Waiting
 from pipeline.replay.sidecar_check import LogPlace
+from pipeline.replay.transaction_state import COMPLETE_ABORT, ONGOING, PREPARE_ABORT
 from pipeline.replay.visibility import Ended, Listed
 from pipeline.wire.batch import Batch
 from pipeline.wire.segment import iterate

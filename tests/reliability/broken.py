@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.replay import coordinator, history
+from pipeline.replay import history, transaction_state
 from pipeline.replay.ownership import Judgement
 from pipeline.spark import partition_rows
 
@@ -27,14 +27,14 @@ def no_open_run() -> None:
 
 def no_illegal_step() -> None:
     """Every state may follow every other."""
-    for state in coordinator.LEGAL_PREVIOUS:
-        coordinator.LEGAL_PREVIOUS[state] = tuple(range(coordinator.FENCE + 1))
+    for state in transaction_state.LEGAL_PREVIOUS:
+        transaction_state.LEGAL_PREVIOUS[state] = tuple(range(transaction_state.FENCE + 1))
 
 
 def every_step_illegal() -> None:
     """No state may follow another."""
-    for state in coordinator.LEGAL_PREVIOUS:
-        coordinator.LEGAL_PREVIOUS[state] = ()
+    for state in transaction_state.LEGAL_PREVIOUS:
+        transaction_state.LEGAL_PREVIOUS[state] = ()
 
 
 BREAKS: dict[str, Callable[[], None]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pipeline.replay.coordinator import Record
 from pipeline.replay.coordinator_log import IdHistory, replay_id
+from pipeline.replay.transaction_state import Record
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, DEAD, FENCE = range(
     8

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.replay.coordinator import Transaction
 from pipeline.replay.coordinator_log import Owner, replay_id
+from pipeline.replay.transaction import Transaction
 from tests.unit.replay.histories import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
