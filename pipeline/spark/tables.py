@@ -1,4 +1,4 @@
-"""The Delta tables under the output root; the only module that knows Delta.
+"""The Delta tables under the output root; with `commits` all that knows Delta.
 
 A table is partitioned by `run_id` and replaced by run, so a run that is killed and started again with the same id ends
 in the same tables. Tasks write the Parquet files (`parquet`); a commit adds them through Delta's own transaction.
