@@ -182,6 +182,8 @@ def judge_unaligned(
     promises: list[Promise],
     coordinator: CoordinatorCoverage,
     is_below_history: bool,
+    has_data: bool,
+    ahead_ms: tuple[int, int],
     whole_from_ms: int,
     tolerances: Tolerances,
 ) -> str:
@@ -194,6 +196,8 @@ def judge_unaligned(
         promises: All promises of its producer id to this partition.
         coordinator: Coverage of the owner's coordinator partition.
         is_below_history: It lies below the partition's complete history.
+        has_data: It ends a run of records; one that ends none tears nothing.
+        ahead_ms: By how much its clock is ahead of the coordinator's: least, greatest.
         whole_from_ms: From then on no marker of the partition can have been cut away.
         tolerances: Configured patience.
     """
@@ -207,10 +211,13 @@ def judge_unaligned(
         early = marker_ms < coordinator.frontier_ms + tolerances.clock_skew_ms
         return "context" if early else "in_flight"
     for promise in promises:
-        is_inside = promise.added_ms is not None and promise.added_ms <= marker_ms
-        is_inside = is_inside and (promise.prepare_ms is None or marker_ms < promise.prepare_ms)
+        least, greatest = ahead_ms
+        is_inside = promise.added_ms is not None and promise.added_ms <= marker_ms - greatest
+        is_inside = is_inside and (
+            promise.prepare_ms is None or marker_ms - least < promise.prepare_ms
+        )
         if is_inside and marker_epoch == promise.epoch:
-            if promise.outcome is not None and promise.outcome != marker_type:
+            if has_data and promise.outcome is not None and promise.outcome != marker_type:
                 return "torn"
             return "manual_abort" if marker_type == 0 else "unexpected"
     if marker_type == 0:

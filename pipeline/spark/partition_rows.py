@@ -143,6 +143,8 @@ class _Partition:
             promises=promises,
             coordinator=coordinator,
             is_below_history=bool(markers.offset[at] < self.data.covered.history_start_offset),
+            has_data=bool(self.data.run["first_offset"][self.data.order[at]] != NONE),
+            ahead_ms=(int(found.low[at]), int(found.high[at])),
             whole_from_ms=self.data.whole_from_ms,
             tolerances=self.data.tolerances,
         )

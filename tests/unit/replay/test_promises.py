@@ -168,6 +168,12 @@ UNALIGNED = {
         {"promises": [LATER]},
         "torn",
     ),
+    "abort that its clock may have put into it": (
+        (NOW - 500, ABORT, 0), {"promises": [LATER], "ahead_ms": (0, 1)}, "manual_abort",
+    ),
+    "abort that ended no records": (
+        (NOW - 500, ABORT, 0), {"promises": [LATER], "has_data": False}, "manual_abort",
+    ),
     "abort before it was added": ((NOW - 501, ABORT, 0), {"promises": [LATER]}, "manual_abort"),
     "abort behind its decision": (
         (NOW + 2_000, ABORT, 0),
@@ -203,7 +209,7 @@ def test_markers_without_a_transaction(name: str) -> None:
     marker, facts, wanted = UNALIGNED[name]
     plain: dict[str, Any] = {
         "promises": [], "coordinator": COORDINATOR, "is_below_history": False,
-        "whole_from_ms": NEVER, "tolerances": TOLERANCES,
+        "has_data": True, "ahead_ms": (0, 0), "whole_from_ms": NEVER, "tolerances": TOLERANCES,
     }  # fmt: skip
     assert judge_unaligned(*marker, **(plain | facts)) == wanted
     assert wanted in ALIGNMENTS
