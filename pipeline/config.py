@@ -214,7 +214,6 @@ class Config(_Strict):
         abort_scan_ms: `transaction.abort.timed.out.transaction.cleanup.interval.ms` of the brokers: how
             late a timeout is noticed.
         transaction_state_partitions: partitions of `__transaction_state`. None: what the checkpoints show.
-        offsets_partitions: partitions of `__consumer_offsets`. None: what the checkpoints show.
         gate: what fails.
         suppressions: file of faults that somebody answers for until a day; a relative path starts at the
             folder of the settings. None: no such faults.
@@ -246,7 +245,6 @@ class Config(_Strict):
     late_buffer_ms: int = Field(default=300_000, ge=0)
     abort_scan_ms: int = Field(default=10_000, ge=0)
     transaction_state_partitions: int | None = Field(default=None, ge=1)
-    offsets_partitions: int | None = Field(default=None, ge=1)
     gate: Gate = Gate()
     suppressions: Annotated[tuple[Suppression, ...], Field(strict=False)] = ()
     report: Report = Report()
