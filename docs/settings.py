@@ -12,7 +12,8 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from jobs import options
-from pipeline.config import Config, Gate, Health, Report, Rule, Selection
+from pipeline.config import Config
+from pipeline.config_sections import Gate, Health, Report, Rule, Selection
 from pipeline.suppressions import Suppression
 
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (

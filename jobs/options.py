@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pipeline.config import parse_time
+from pipeline.config_sections import parse_time
 
 Options = tuple[Callable[[Any], Any], ...]
 

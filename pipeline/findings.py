@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from pipeline.config import Selection
+from pipeline.config_sections import Selection
 from pipeline.detect import DETECTORS
 from pipeline.spark import detect_inputs, trust
 from pipeline.spark.places import Replica, places

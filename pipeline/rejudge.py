@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from pipeline import findings as found
 from pipeline.audit import write_result
-from pipeline.config import Config, Gate
+from pipeline.config import Config
+from pipeline.config_sections import Gate
 from pipeline.errors import UsageError
 from pipeline.gate.policy import suppress
 from pipeline.publish import (

@@ -18,7 +18,7 @@ from great_expectations.data_context.types.base import (
 )
 from great_expectations.datasource.fluent.interfaces import Batch
 
-from pipeline.config import Gate
+from pipeline.config_sections import Gate
 from pipeline.gate.frames import Judged
 from pipeline.gate.profile import Profile, profile
 from pipeline.gate.result import EVIDENCE_SHOWN, Checked, GateResult

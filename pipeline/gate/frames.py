@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from pipeline.config import Gate
+from pipeline.config_sections import Gate
 from pipeline.gate.policy import CURRENT, Finding, is_failing
 from pipeline.gate.profile import BRONZE, GOLD, SILVER, Profile, declared_types, name_of
 from pipeline.gate.segments import NOTHING

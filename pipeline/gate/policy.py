@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.config import Gate
+from pipeline.config_sections import Gate
 from pipeline.suppressions import Suppression
 from pipeline.text import sanitise
 from schemas.gold import CERTAINTIES, SEVERITIES

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import great_expectations.expectations as gxe
 import pandas as pd
 
-from pipeline.config import Gate
+from pipeline.config_sections import Gate
 from pipeline.gate import frames
 from pipeline.gate.frames import Judged
 from pipeline.gate.profile import Profile

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from pipeline.config import Report
+from pipeline.config_sections import Report
 from pipeline.report import charts, lag
 from pipeline.report.charts import Alert
 from pipeline.report.facts import NO_TIME, Columns, Facts, Row, thinned

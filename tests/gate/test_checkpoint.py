@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Gate
+from pipeline.config_sections import Gate
 from pipeline.gate import checkpoint
 from pipeline.gate.frames import Judged
 from pipeline.gate.result import verdict_of

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from jobs import explain
-from pipeline.config import Gate, load
+from pipeline.config import load
+from pipeline.config_sections import Gate
 from pipeline.gate.suites import suites
 from pipeline.suppressions import load as load_suppressions
 

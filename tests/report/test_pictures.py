@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from pipeline.config import Config, Report
+from pipeline.config import Config
+from pipeline.config_sections import Report
 from pipeline.report import charts, health, lag
 from pipeline.report.charts import Alert
 from pipeline.report.examples import examples

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from pipeline import rejudge, secret
 from pipeline.audit import AuditResult
-from pipeline.config import Config, Selection
+from pipeline.config import Config
+from pipeline.config_sections import Selection
 from pipeline.errors import ConfigError, UsageError
 from pipeline.report import terminal
 from schemas import bronze, silver

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config, load, parse_time
+from pipeline.config import Config, load
+from pipeline.config_sections import parse_time
 from pipeline.errors import ConfigError
 
 BUNDLED = Path(__file__).resolve().parents[2] / "conf" / "audit.yaml"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config, Selection
+from pipeline.config import Config
+from pipeline.config_sections import Selection
 from pipeline.errors import AuditError, ConfigError, UsageError
 from pipeline.replay.pseudonyms import Pseudonyms
 from pipeline.spark import redaction

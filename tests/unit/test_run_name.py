@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Config, parse_time
+from pipeline.config import Config
+from pipeline.config_sections import parse_time
 from pipeline.run_name import newest_ms, run_name
 from pipeline.spark.plan import plan
 from tests.pure_input import read

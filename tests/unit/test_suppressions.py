@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config, Gate, Rule, load
+from pipeline.config import Config, load
+from pipeline.config_sections import Gate, Rule
 from pipeline.errors import ConfigError
 from pipeline.gate.policy import is_failing, suppress
 from pipeline.suppressions import Scope, Suppression
