@@ -29,7 +29,11 @@ def test_only_high_sequences_and_long_batches_can_wrap(
 ) -> None:
     names = ("base_sequence", "base_offset", "last_offset")
     rows = [dict(zip(names, batch, strict=True)) for batch in batches]
-    kinds = [("base_sequence", pa.int32()), ("base_offset", pa.int64()), ("last_offset", pa.int64())]
+    kinds = [
+        ("base_sequence", pa.int32()),
+        ("base_offset", pa.int64()),
+        ("last_offset", pa.int64()),
+    ]
     pieces = [pa.Table.from_pylist(rows, schema=pa.schema(kinds))]
     monkeypatch.setattr(stored, "pieces", lambda *_: iter(pieces))
     assert wraps.may_wrap("out", "run") is expected
