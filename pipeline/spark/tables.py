@@ -7,6 +7,7 @@ in the same tables. Tasks write the Parquet files (`parquet`); a commit adds the
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -162,7 +163,12 @@ def read(spark: SparkSession, table: Table, output: str, run_id: str | None = No
     source = spark.read.schema(commits.with_run(_stored(table)).ddl()).option(
         "basePath", path(table, output)
     )
-    return source.parquet(*held).select(*table.names)
+    return source.parquet(*map(_literal, held)).select(*table.names)
+
+
+def _literal(file: str) -> str:
+    """A path in which Spark sees no pattern (Hadoop: `GlobPattern`)."""
+    return re.sub(r"([{}\[\]*?\\])", r"\\\1", file)
 
 
 def read_runs(spark: SparkSession, table: Table, output: str) -> DataFrame:

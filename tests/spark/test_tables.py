@@ -85,3 +85,42 @@ def test_the_hook_stands_before_and_behind_each_commit(
             write(spark, tmp_path, "one", "a")
         assert tables.exists(THING, str(tmp_path)) is survives
     assert points == ["before gold.thing", "before gold.thing", "after gold.thing"]
+
+
+def test_commits_beside_the_work_promise_their_files_and_keep_their_order(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: list[str] = []
+    monkeypatch.setattr(commits, "COMMIT_HOOK", reached.append)
+    output = str(tmp_path / "odd [1] {a,b} *?")
+    with commits.beside():
+        write(spark, Path(output), "one", "a")
+        write(spark, Path(output), "two", "b")
+        write(spark, Path(output), "two", "c")
+        promised = {run: tables.read(spark, THING, output, run).collect() for run in ("one", "two")}
+        assert tables.exists(THING, output)
+    assert {run: [row["name"] for row in rows] for run, rows in promised.items()} == {
+        "one": ["a"],
+        "two": ["c"],
+    }
+    assert [point for point in reached if point.startswith("after")] == ["after gold.thing"] * 3
+    assert content(spark, Path(output)) == [("one", "a"), ("two", "c")]
+
+
+def test_nothing_is_committed_behind_a_commit_that_failed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hook(point: str) -> None:
+        if point.startswith("after"):
+            raise OSError("no space left on device")
+
+    def both() -> None:
+        with commits.beside():
+            write(spark, tmp_path, "one", "a")
+            write(spark, tmp_path, "two", "b")
+
+    monkeypatch.setattr(commits, "COMMIT_HOOK", hook)
+    with pytest.raises(OSError, match="no space left"):
+        both()
+    monkeypatch.setattr(commits, "COMMIT_HOOK", None)
+    assert content(spark, tmp_path) == [("one", "a")]
