@@ -110,7 +110,6 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
     write_result(
         spark, result, sequence=earlier[-1]["sequence"] + 1 if earlier else 1, also=expired
     )
-    commits.wait()
     _forget(spark, one)
     return result
 
@@ -251,4 +250,5 @@ def write_result(
     )
     output = str(Path(result.output_dir).parents[1])
     tables.replace_rows(spark, [row], gold.RUN, output, result.run_id, also=also)
+    commits.wait()
     write_summary(result)

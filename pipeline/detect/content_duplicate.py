@@ -6,7 +6,8 @@ producer epoch only (Kafka: `ProducerStateEntry`, `ProducerAppendInfo`).
 Rule: with `deep: true`, records of one partition that can be read, compared by a keyed hash of key,
 value and headers. `resent`: equal CreateTime, and another producer id or epoch (without producer id:
 another batch; minor, nothing was promised). `repeated`: the content stands there exactly twice,
-written by two sessions at two times. One finding a batch.
+written by two sessions at two times. Transactions of one producer id
+are one session, whatever their epochs. One finding a batch.
 
 Normal: an application that says the same twice; results that Kafka Streams writes again with the time of their
 event; records of an aborted transaction that are sent again (not compared); constant contents and tombstones

@@ -20,7 +20,8 @@ _SHAPES = re.compile(
     r"|(?P<hex>[0-9a-f]{32})|(?P<long>\d{5,})|(?P<short>\d{1,4})|(?P<word>[^-_.\d]+)|(?P<mark>[-_.])"
 )
 _STREAMS_TOPIC = re.compile(
-    r"(?P<name>.+)-(?P<what>changelog|repartition|subscription-(?:registration|response)-topic)"
+    r"(?P<name>.+)-(?P<what>changelog|repartition|subscription-(?:registration|response)-topic"
+    r"|KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-\d+-topic)"
 )
 """Topics that Kafka Streams names `<application.id>-...`, and an application.id is a group."""
 _PARTITION_FILE = "partition.metadata"
@@ -61,6 +62,10 @@ class Pseudonyms:
     def key_name(self) -> str:
         """What tells two keys apart without telling them."""
         return self._digest("the key itself", 8)
+
+    def number(self, known: int) -> int:
+        """Signed 64-bit number in place of a hash that likely names could be tried against."""
+        return int.from_bytes(bytes.fromhex(self._digest(str(known), 16)), "big", signed=True)
 
     def _digest(self, text: str, digits: int) -> str:
         data = text.encode("utf-8", "surrogatepass")
@@ -153,7 +158,8 @@ def _is_in_partition(file: str) -> bool:
 
 
 def _endings(alphabet: str) -> Iterator[str]:
-    return ("".join(letters) for letters in product(alphabet, repeat=_ENDING))
+    lengths = (_ENDING, _ENDING + 1, _ENDING + 2)
+    return ("".join(some) for length in lengths for some in product(alphabet, repeat=length))
 
 
 def _ends_in_number(text: str, start: int) -> bool:

@@ -25,6 +25,7 @@ class Written(NamedTuple):
         offset: its own.
         producer_id: -1 none.
         producer_epoch: -1 none.
+        is_transactional: 1 where it was written in a transaction, else 0.
         create_ms: CreateTime; None where the broker wrote its own time over it.
     """
 
@@ -32,12 +33,13 @@ class Written(NamedTuple):
     offset: int
     producer_id: int
     producer_epoch: int
+    is_transactional: int
     create_ms: int | None
 
     @property
     def session(self) -> tuple[int, int]:
-        """Within it the broker itself refuses what it has."""
-        return self.producer_id, self.producer_epoch
+        """Within it the broker itself refuses what it has; transactions of one id may raise the epoch (KIP-890)."""
+        return self.producer_id, -1 if self.is_transactional else self.producer_epoch
 
 
 class Repeat(NamedTuple):
@@ -106,6 +108,8 @@ def _statement(
     times = [one.later.create_ms for one in same if one.later.create_ms is not None]
     has_ids = NO_PRODUCER_ID not in (later.producer_id, earlier.producer_id)
     when = "with equal CreateTime" if label == RESENT else "at another time"
+    if None in (later.create_ms, earlier.create_ms):
+        when = "at times that are not known"
     return Statement(
         copy, label, "major" if has_ids else "minor",
         "consistent_with" if label == RESENT else "suspicion",

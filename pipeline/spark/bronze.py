@@ -34,11 +34,13 @@ class Ingested(NamedTuple):
         segments: Rows of `bronze.segment`.
         unreadable: Rows of `bronze.unreadable` of replicas; the plan knows the others.
         keep_from: Segment id -> first offset that counts, where it overlaps the segment before it.
+        whole: Segments whose index lied, so that they are read in one piece.
     """
 
     segments: list[Row]
     unreadable: list[Row]
     keep_from: dict[int, int]
+    whole: tuple[int, ...] = ()
 
 
 def ingest(
@@ -67,7 +69,10 @@ def ingest(
         scans, unreadable = _decode(spark, plan, output, run_id, expired, lied_to, names)
     segments, keep_from = overlaps(merged(scans))
     return Ingested(
-        segments, sorted(unreadable, key=lambda row: (row["file"], row["position"])), keep_from
+        segments,
+        sorted(unreadable, key=lambda row: (row["file"], row["position"])),
+        keep_from,
+        tuple(lied_to),
     )
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -37,6 +37,8 @@ from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC
 KEY_BYTES = 32
 _INTERNAL = (TXN_TOPIC, OFFSETS_TOPIC, METADATA_TOPIC)
 _SHARES_PER_CORE = 4
+_ROWS = 100_000
+"""Hashes that a task holds."""
 Row = Mapping[str, Any]
 _RUN = ("replica_id", "producer_id", "marker_offset", "first_offset")
 _GROUP = ("replica_id", "digest")
@@ -76,7 +78,8 @@ class Committed(NamedTuple):
         """Whether a transactional batch at this offset was committed."""
         low, high = np.searchsorted(self.producer_id, [producer_id, producer_id + 1])
         at = low + int(np.searchsorted(self.marker_offset[low:high], offset))
-        return bool(at < high and self.first_offset[at] <= offset)
+        # A marker that ended no records committed none: the record belongs to an earlier, aborted run.
+        return bool(at < high and 0 <= self.first_offset[at] <= offset)
 
 
 def committed(rows: pa.Table) -> dict[int, Committed]:
@@ -133,13 +136,10 @@ def _of_chunk(
         base, producer_id = int(one.base_offset[index]), int(one.producer_id[index])
         if one.is_transactional[index] and (runs is None or not runs.holds(producer_id, base)):
             continue
-        epoch = int(one.producer_epoch[index])
+        about = producer_id, int(one.producer_epoch[index]), int(one.is_transactional[index])
         try:
             for record in contents(chunk.batch_bytes(index), key):
-                yield (
-                    record.digest,
-                    Written(base, record.offset, producer_id, epoch, record.create_ms),
-                )
+                yield record.digest, Written(base, record.offset, *about, record.create_ms)
         except WireError:
             continue  # nothing to compare in it; whether it is damage is not asked here
 
@@ -152,8 +152,12 @@ def _reader(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for `mapInArrow`: numbers of shares -> hashes."""
 
-    def read(task: Task) -> pa.RecordBatch:
-        found = list(hashed(task, starts[task.segment_id], key, runs.get(task.replica_id)))
+    def rows(task: Task) -> Iterator[pa.RecordBatch]:
+        found = hashed(task, starts[task.segment_id], key, runs.get(task.replica_id))
+        while some := list(islice(found, _ROWS)):
+            yield batch_of(task, some)
+
+    def batch_of(task: Task, found: list[tuple[bytes, Written]]) -> pa.RecordBatch:
         columns = [
             pa.array([task.replica_id] * len(found), pa.int64()),
             pa.array([digest for digest, _ in found], pa.binary()),
@@ -167,7 +171,8 @@ def _reader(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from (read(task) for task in shares[number])
+                for task in shares[number]:
+                    yield from rows(task)
 
     return run
 
@@ -226,7 +231,10 @@ def statements(facts: Iterable[ReplicaFacts], pairs: Iterable[Row]) -> list[Stat
 
 
 def tasks_to_hash(
-    plan: Plan, facts: Iterable[ReplicaFacts], keep_from: Mapping[int, int]
+    plan: Plan,
+    facts: Iterable[ReplicaFacts],
+    keep_from: Mapping[int, int],
+    whole: Collection[int] = (),
 ) -> tuple[list[Task], dict[int, int]]:
     """Log files of the replicas that stand for user partitions, and segment id -> first offset that counts."""
     starts = {
@@ -236,7 +244,7 @@ def tasks_to_hash(
     }
     tasks = [
         task
-        for task in tasks_of(plan, ("log",))
+        for task in tasks_of(plan, ("log",), whole=whole)
         if task.replica_id in starts and kind_of(task.path) not in (TEXT, EXPORT)
     ]
     return tasks, {
@@ -247,7 +255,7 @@ def tasks_to_hash(
 
 def content_repeats(run: Run) -> Held:
     """Input of `content_duplicate`."""
-    tasks, starts = tasks_to_hash(run.plan, run.facts, run.ingested.keep_from)
+    tasks, starts = tasks_to_hash(run.plan, run.facts, run.ingested.keep_from, run.ingested.whole)
     only = {"marker_type": [CONTROL_COMMIT]}
     rows = stored.rows(silver.PARTITION_TXN, run.output, run.run_id, _RUN, only)
     spark = run.spark

@@ -95,8 +95,16 @@ def opened(path: str) -> Iterator[Opened]:
     elif kind == TAR_GZ:
         yield _Forward(cast(IO[bytes], _gzip(archive)), int(offset), int(size))
     else:
-        with _zip(archive).open(_zip(archive).infolist()[int(offset)]) as member:
+        with _member(archive, int(offset)) as member:
             yield _Forward(member, 0, int(size))
+
+
+def _member(archive: str, number: int) -> IO[bytes]:
+    """A member of a zip archive; its local header may say something else than the directory at the end."""
+    try:
+        return _zip(archive).open(_zip(archive).infolist()[number])
+    except (zipfile.BadZipFile, IndexError, NotImplementedError, RuntimeError, zlib.error):
+        raise OSError("the archive is damaged here") from None
 
 
 def read_bounded(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:

@@ -167,6 +167,7 @@ def redacted_plan(plan: Plan, names: Pseudonyms) -> Plan:
         replicas=tuple(
             replace(
                 one,
+                replica_id=names.number(one.replica_id),
                 topic=names.topic(one.topic),
                 name=names.partition_path(one.name),
                 log_dir_path=names.path(one.log_dir_path),
@@ -174,7 +175,13 @@ def redacted_plan(plan: Plan, names: Pseudonyms) -> Plan:
             for one in plan.replicas
         ),
         files=tuple(
-            replace(one, topic=names.topic(one.topic), name=names.path(one.name))
+            replace(
+                one,
+                replica_id=names.number(one.replica_id),
+                segment_id=names.number(one.segment_id),
+                topic=names.topic(one.topic),
+                name=names.path(one.name),
+            )
             for one in plan.files
         ),
         skipped=tuple(_skipped(one, names) for one in plan.skipped),

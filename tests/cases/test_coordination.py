@@ -44,7 +44,7 @@ def test_a_delayed_produce_request_joins_the_next_transaction() -> None:
 
 def test_a_record_comes_twice_after_an_unneeded_epoch_bump() -> None:
     """Librdkafka 4953: value 77 at 15167 under epoch e and again at 15168 as sequence 0 of e + 1, one CreateTime."""
-    first, again = Written(15167, 15167, 7, 3, 5_000), Written(15168, 15168, 7, 4, 5_000)
+    first, again = Written(15167, 15167, 7, 3, 0, 5_000), Written(15168, 15168, 7, 4, 0, 5_000)
     (said,) = statements(0, "my-topic-0011", 12, repeats([first, again]))
     assert (said.label, said.severity, said.certainty) == ("resent", "major", "consistent_with")
     assert (said.first_offset, said.producer_id, said.producer_epoch) == (15168, 7, 4)

@@ -165,3 +165,15 @@ def test_archives_of_two_nights_are_two_copies(tmp_path: Path) -> None:
     assert {one.copy for one in planned.replicas} == {0, 1}
     names = {one.copy: one.name.partition("/")[0] for one in planned.replicas}
     assert names == {0: "monday.tar.gz", 1: "tuesday.tar.gz"}
+
+
+def test_a_member_whose_local_header_is_damaged_is_told(tmp_path: Path) -> None:
+    packed = tmp_path / "logs.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("orders-0/00000000000000000000.log", b"x" * 100)
+    data = bytearray(packed.read_bytes())
+    data[:4] = b"\0\0\0\0"
+    packed.write_bytes(data)
+    (one,) = members(str(packed))
+    with pytest.raises(OSError, match="archive is damaged"), opened(one.path):
+        pass

@@ -68,7 +68,25 @@ def test_topics_stay_but_for_those_named_after_a_group() -> None:
     names = Pseudonyms(KEY)
     assert names.topic("orders") == "orders"
     assert names.topic("shop-store-changelog") == f"{names.name('shop-store')}-changelog"
+    join = "KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-0000000014-topic"
+    assert names.topic(f"shop-{join}") == f"{names.name('shop')}-{join}"
     assert names.partitions("orders\x000\x01shop-repartition\x001") == "\x01".join(
         sorted(("orders\x000", f"{names.name('shop')}-repartition\x001"))
     )
     assert names.partitions("") == ""
+
+
+def test_ids_stay_at_home_in_several_sizes_of_the_coordinators_topic() -> None:
+    names = Pseudonyms(KEY, counts=(50, 51, 60))
+    for number in range(20):
+        text = f"app-{number}"
+        hidden = names.transactional_id(text)
+        assert [partition_for(hidden, count) for count in names.counts] == [
+            partition_for(text, count) for count in names.counts
+        ]
+
+
+def test_numbers_depend_on_the_key() -> None:
+    one, other = Pseudonyms(KEY), Pseudonyms(b"another key of the tests")
+    assert one.number(5) == one.number(5) != other.number(5)
+    assert -(2**63) <= one.number(5) < 2**63

@@ -6,8 +6,9 @@ import pytest
 
 from pipeline.replay.repeats import Written, repeats, statements
 
-A, A_BUMPED, B, NO_ID = (7, 0), (7, 1), (8, 0), (-1, -1)
-Row = tuple[int, tuple[int, int], int | None]
+A, A_BUMPED, B, NO_ID = (7, 0, 0), (7, 1, 0), (8, 0, 0), (-1, -1, 0)
+IN_TXN, NEXT_TXN = (7, 0, 1), (7, 1, 1)
+Row = tuple[int, tuple[int, int, int], int | None]
 
 
 def found(*rows: Row) -> list[tuple[str, int, int]]:
@@ -47,6 +48,11 @@ def test_probably_written_twice(rows: list[Row], expected: list[tuple[str, int, 
         [(0, A, 5), (1, NO_ID, 9)],
         [(0, A, 5), (1, B, 9), (2, A_BUMPED, 12)],  # a constant
         [(0, A, None), (1, B, None), (2, B, None)],
+        [
+            (0, IN_TXN, 5),
+            (1, NEXT_TXN, 9),
+        ],  # transaction.version 2: the next transaction, no other session
+        [(0, IN_TXN, 5), (1, NEXT_TXN, 5)],
     ],
 )
 def test_innocent(rows: list[Row]) -> None:
