@@ -71,7 +71,9 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
         planned = redaction.redacted_plan(planned, hidden.names)
     history = _history(spark, config.output)
     _same_cluster(history, planned)
+    redaction.claim(config.output, hidden)
     comparable = redaction.comparable(history, hidden)
+    said = {} if hidden is None else {"redaction": hidden.said()}
     run_id = config.run_id or run_name(planned, config)
     size = sum(one.size for one in planned.files)
     stage(f"reading {len(planned.files)} files, {size >> 20} MiB", size)
@@ -83,10 +85,10 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
     one = silver.facts_of(spark, planned, ingested, config, run_id, expired)
     if config.stage == "ingest":
         bronze.write_segments(spark, ingested, config.output, run_id)
-        return _partial(one, laps, started)
+        return _partial(one, said, laps, started)
     silver.build(one, stage)
     if config.stage == "replay":
-        return _partial(one, laps, started)
+        return _partial(one, said, laps, started)
     stage("detecting")
     attempted = coverage.attempted(one)
     with metrics.written_beside(one):
@@ -101,7 +103,7 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
     current, suppressions = suppress(current, config.suppressions, config.now_ms)
     _write_findings(spark, current, one)
     stage("judging")
-    facts = _facts(one, attempted, before) | ({"redaction": hidden.said()} if hidden else {})
+    facts = _facts(one, attempted, before) | said
     result = conclude(facts, config, current, suppressions)
     stage("writing the report")
     result.summary["timing"] = _timing(laps, started, config)
@@ -141,13 +143,13 @@ def _forget(spark: SparkSession, one: Run) -> None:
         tables.vacuum(spark, one.output)
 
 
-def _partial(one: Run, laps: dict[str, float], started: float) -> AuditResult:
+def _partial(one: Run, said: dict[str, Any], laps: dict[str, float], started: float) -> AuditResult:
     """A job that stops before the detectors: it judged nothing, and says so."""
     reason = f"only {one.config.stage} was asked for: no detector ran"
     attempted: dict[str, str | None] = {
         detector.CODE: f"not attempted: {reason}" for detector in DETECTORS
     }
-    facts = _facts(one, attempted, [])
+    facts = _facts(one, attempted, []) | said
     summary = {
         **facts,
         "verdict": Verdict.UNKNOWN.value,

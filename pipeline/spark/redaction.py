@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -25,6 +26,9 @@ from pipeline.spark.inventory import LogDir, Offsets, Plan, Skipped
 from schemas.codes import TXN_TOPIC
 
 Row = dict[str, Any]
+NOTE = "bronze/_names"
+"""Below the output root: how names are written in it."""
+AS_THEY_ARE, PSEUDONYMS = "as they are", "as pseudonyms (redact: true)"
 KEY_NAME, COUNTS = "key_name", "transaction_state_partitions"
 _PATTERN = re.compile(r"[*?\[]")
 _PSEUDONYM = re.compile(r"(?:connect-cluster-)?id[0-9a-f]{16}\S*")
@@ -129,19 +133,34 @@ def redacted_again(config: Config, summary: dict[str, Any]) -> Config:
     return hidden
 
 
-def comparable(history: Sequence[Row], one: Redaction | None) -> list[Row]:
-    """Earlier runs whose names are written as this run's are.
+def claim(output: str, one: Redaction | None) -> None:
+    """Notes how names are written in an output root before the first of them is.
+
+    Jobs that stop early and killed runs leave tables, too.
+
+    Args:
+        output: Output root.
+        one: This run's redaction.
 
     Raises:
         UsageError: The output root holds names as they are beside pseudonyms.
     """
+    note = Path(output, NOTE)
+    mine = AS_THEY_ARE if one is None else PSEUDONYMS
+    if not note.exists():
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(mine, encoding="utf-8")
+    held = note.read_text(encoding="utf-8")
+    if held != mine:
+        raise UsageError(f"the output root holds runs with names {held}: use another --output")
+
+
+def comparable(history: Sequence[Row], one: Redaction | None) -> list[Row]:
+    """Earlier runs whose pseudonyms are of this run's key; all where names are written as they are."""
     key_name = None if one is None else one.names.key_name()
     found = []
     for row in history:
         held = json.loads(row["summary"]).get("redaction")
-        if (held is None) != (one is None):
-            how = "as they are" if held is None else "as pseudonyms (redact: true)"
-            raise UsageError(f"the output root holds runs with names {how}: use another --output")
         if held is None or held[KEY_NAME] == key_name:
             found.append(row)
     return found

@@ -97,7 +97,7 @@ def test_no_name_leaves(
     assert hidden.summary["command_line"] == ["spark-submit.sh", "--input", "***", "--group=***"]
     assert comparable(plain) == comparable(hidden)
     assert (plain.verdict, plain.exit_code) == (hidden.verdict, hidden.exit_code)
-    with pytest.raises(UsageError, match="use another --output"):
+    with pytest.raises(UsageError, match="names as they are: use another --output"):
         audited(spark, tree, tmp_path / "plain", redact=True)
     one = next(row["transactional_id"] for row in found(hidden) if row["transactional_id"])
     told = Config(output=str(tmp_path / "hidden"), selection=Selection(transactional_id=one))
