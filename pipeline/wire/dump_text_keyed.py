@@ -121,9 +121,10 @@ def group_entry(rest: str) -> OffsetCommit | GroupRecord | UnknownGroupRecord:
         return _json_entry(*_json_pair(rest), OffsetCommit)  # type: ignore[return-value]  # checked by the call
     match = _OFFSET_KEY.fullmatch(rest)
     if match is not None:
-        group, topic, number = (
-            match[name] or match[f"{name}0"] for name in ("group", "topic", "number")
-        )
+        older = "" if match["number"] is not None else "0"
+        group, topic, number = (match[f"{name}{older}"] for name in ("group", "topic", "number"))
+        if not topic:
+            raise WireError("an offset commit without a topic", "bad_record")
         return _commit(group, topic, number, match["value"], r"(?:offset=)?(-?\d+)(?:,.*|:.*)?")
     match = _GROUP_KEY.fullmatch(rest)
     if match is None:
