@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -17,11 +18,13 @@ from pipeline.spark import (
     offset_rows,
     partition_input,
     partition_rows,
+    stored,
     tables,
 )
 from pipeline.spark import coverage as covered
 from pipeline.spark.bronze import Ingested
 from pipeline.spark.coordinator_times import coordinator_times
+from pipeline.spark.ownership_rows import owner_of, promises
 from pipeline.spark.partition_input import Coverage
 from pipeline.spark.plan import Plan
 from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_frontiers
@@ -69,7 +72,7 @@ def facts_of(
     run_id: str,
     expired: tuple[str, ...] = (),
 ) -> Run:
-    """Replica facts and coverage, from the segments and a small query on the coordinator's records.
+    """Replica facts and coverage, from the segments and the times of the coordinators' records.
 
     Args:
         spark: The session.
@@ -120,8 +123,9 @@ def build(run: Run, stage: Callable[[str], None]) -> None:
         ]
         write_coordinator(run)
         stage("replaying producers and aligning markers")
-        write_partitions(run)
-        write_events(run)
+        wraps = may_wrap(run.output, run.run_id)
+        write_partitions(run, wraps)
+        write_events(run, wraps)
         for one in beside:
             one.result()
 
@@ -220,24 +224,24 @@ def write_offsets(run: Run) -> None:
     )
 
 
-def batches_with_history(run: Run) -> DataFrame:
+def batches_with_history(run: Run, wraps: bool) -> DataFrame:
     """Batches of producers in replayed replicas with their history (`history.with_history`) and `event`."""
     batches = _counted(run, run.bronze(declared.BATCH)).filter(F.col("producer_id") >= 0)
     place = _replayed(run).select("replica_id", "history_start_offset", "is_offsets")
     joined = batches.join(place, "replica_id", how="inner")
-    with_history = history.with_history(joined, may_wrap(run.output, run.run_id))
+    with_history = history.with_history(joined, wraps)
     return with_history.withColumn("event", history.event_kind())
 
 
-def write_partitions(run: Run) -> None:
+def write_partitions(run: Run, wraps: bool) -> None:
     """`silver.partition_txn` and `transaction_partition`: runs by windows, then alignment per data partition."""
     place = _replayed(run).select("replica_id", "copy", "topic", "partition")
-    runs = history.runs(batches_with_history(run)).join(place, "replica_id", how="inner")
-    owners = _owner_of(view(run.spark, silver.OWNER, run.output, run.run_id))
+    runs = history.runs(batches_with_history(run, wraps)).join(place, "replica_id", how="inner")
+    owners = owner_of(view(run.spark, silver.OWNER, run.output, run.run_id))
     owned = runs.join(owners, ["copy", "producer_id"], how="left")
-    promises = _promises(view(run.spark, silver.TRANSACTION, run.output, run.run_id))
+    promised = promises(view(run.spark, silver.TRANSACTION, run.output, run.run_id))
     rows = owned.withColumn("kind", F.lit(partition_input.RUN)).unionByName(
-        promises.withColumn("kind", F.lit(partition_input.PROMISE)), allowMissingColumns=True
+        promised.withColumn("kind", F.lit(partition_input.PROMISE)), allowMissingColumns=True
     )
     tables.replace(
         sorted_rows(rows, keys=partition_input.KEYS, order=("kind",), partitions=_shares(run)),
@@ -256,79 +260,22 @@ def _shares(run: Run) -> int | None:
     return run.spark.sparkContext.defaultParallelism * _SHARES_PER_CORE
 
 
-def _owner_of(owner: DataFrame) -> DataFrame:
-    """One owner a producer id: the id that still holds it, else the one that held it last."""
-    best = F.max(
-        F.struct(
-            F.col("is_current").alias("is_current"),
-            F.coalesce(F.col("append_ms"), F.lit(-1)).alias("append_ms"),
-            "transactional_id",
-            "coordinator_partition",
-            F.col("state").alias("state"),
-            F.col("producer_epoch").alias("producer_epoch"),
-            F.col("transaction_version").alias("version"),
-        )
-    )
-    return (
-        owner.groupBy("copy", "producer_id")
-        .agg(best.alias("o"))
-        .select(
-            "copy",
-            "producer_id",
-            F.col("o.transactional_id").alias("transactional_id"),
-            F.col("o.coordinator_partition").alias("coordinator_partition"),
-            F.col("o.is_current").alias("owner_is_current"),
-            F.col("o.state").alias("owner_state"),
-            F.col("o.producer_epoch").alias("owner_epoch"),
-            F.col("o.version").alias("owner_version"),
-            F.col("o.append_ms").alias("owner_append_ms"),
-        )
-    )
-
-
-def _promises(transaction: DataFrame) -> DataFrame:
-    """One row for each partition that a transaction lists."""
-    exploded = transaction.select("*", F.explode("partitions").alias("listed"))
-    return exploded.select(
-        "copy",
-        F.col("listed.topic").alias("topic"),
-        F.col("listed.partition").alias("partition"),
-        F.col("listed.added_ms").alias("added_ms"),
-        "coordinator_partition",
-        "transactional_id",
-        F.col("first_step_offset").alias("transaction_offset"),
-        "producer_id",
-        "producer_epoch",
-        "prepare_epoch",
-        "state",
-        "outcome",
-        "transaction_version",
-        "txn_timeout_ms",
-        "start_ms",
-        "prepare_offset",
-        "prepare_ms",
-        "complete_ms",
-        "prepare_leader_epoch",
-        "complete_leader_epoch",
-        F.coalesce("prepare_leader_epoch", "ongoing_leader_epoch").alias("leader_epoch"),
-    )
-
-
-def write_events(run: Run) -> None:
+def write_events(run: Run, wraps: bool) -> None:
     """`silver.sequence_event`: details of irregular steps, only for producers that have any."""
+    counts = stored.pieces(silver.PARTITION_TXN, run.output, run.run_id, ("irregular_count",))
+    if not any(pc.any(pc.greater(rows["irregular_count"], 0)).as_py() for rows in counts):
+        if tables.exists(silver.SEQUENCE_EVENT, run.output):
+            tables.replace_rows(
+                run.spark, [], silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired
+            )
+        return
     irregular = (
         run.silver(silver.PARTITION_TXN)
         .filter(F.col("irregular_count") > 0)
         .select("replica_id", "producer_id")
         .distinct()
     )
-    if irregular.isEmpty():
-        if tables.exists(silver.SEQUENCE_EVENT, run.output):
-            tables.replace_rows(
-                run.spark, [], silver.SEQUENCE_EVENT, run.output, run.run_id, also=run.expired
-            )
-        return
-    batches = batches_with_history(run).join(
+    batches = batches_with_history(run, wraps).join(
         F.broadcast(irregular), ["replica_id", "producer_id"], how="left_semi"
     )
     events = history.sequence_events(batches)

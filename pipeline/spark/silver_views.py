@@ -5,17 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from pipeline.spark import tables
+from pipeline.spark import stored, tables
 from schemas import silver
 from schemas.table import Table
-
-_PHYSICAL = {
-    silver.COORDINATOR_STEP: silver.COORDINATOR,
-    silver.TRANSACTION: silver.COORDINATOR,
-    silver.OWNER: silver.COORDINATOR,
-    silver.PARTITION_TXN: silver.PARTITION_HISTORY,
-    silver.TRANSACTION_PARTITION: silver.PARTITION_HISTORY,
-}
 
 
 def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFrame:
@@ -24,7 +16,7 @@ def view(spark: SparkSession, table: Table, output: str, run_id: str) -> DataFra
         return lso(view(spark, silver.PARTITION_TXN, output, run_id))
     if table is silver.PRODUCER_EPOCH:
         return producer_epoch(view(spark, silver.PARTITION_TXN, output, run_id))
-    physical = _PHYSICAL.get(table, table)
+    physical = stored.physical(table)
     if not tables.exists(physical, output):
         return tables.empty(spark, table)
     rows = tables.read(spark, physical, output, run_id)

@@ -36,12 +36,16 @@ _PHYSICAL: dict[Table, Table] = {
 }
 
 
+def physical(table: Table) -> Table:
+    """The table whose files hold the rows of a logical one."""
+    return _PHYSICAL.get(table, table)
+
+
 def files(table: Table, output: str, run_id: str) -> list[str]:
     """Files that hold rows of a logical table."""
-    physical = _PHYSICAL.get(table, table)
     return [
         file
-        for file, partition in tables.files(physical, output, run_id)
+        for file, partition in tables.files(physical(table), output, run_id)
         if partition.get(KIND, table.name) == table.name
     ]
 

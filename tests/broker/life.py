@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 
@@ -21,7 +22,7 @@ PARTITIONS = 3
 GROUP = "life-group"
 
 
-class Worker(threading.Thread):
+class Worker(threading.Thread, ABC):
     """One client after the other with the same transactional id, until it is told to end.
 
     Attributes:
@@ -48,9 +49,9 @@ class Worker(threading.Thread):
             self.failure = error
             raise
 
+    @abstractmethod
     def _client(self) -> None:
         """The life of one instance, which ends by choice or because the broker refused it."""
-        raise NotImplementedError
 
     def _transactions(self, one: Callable[[str], None]) -> None:
         """Some transactions; the last may be left open, as by a client that died."""
