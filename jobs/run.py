@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import traceback
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 DEFAULTS = Path(__file__).resolve().parents[1] / "conf" / "audit.yaml"
 SMALL_BYTES = 64 << 20
 LOG = "spark.log"
+_CAUSE = re.compile(r"(?:Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception)): (?!Traceback)(.+)")
+"""Where a trace of Java or Python names an exception."""
 
 
 def run(
@@ -149,11 +152,23 @@ def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
 
 
 def _could_not_finish(error: Exception, log: Path) -> AuditError:
-    """One line for the terminal; the whole trace is in the log."""
-    with log.open("a", encoding="utf-8", errors="backslashreplace") as sink:
-        traceback.print_exception(error, file=sink)
-    reason = sanitise((str(error).strip().splitlines() or [""])[0][:300])
-    return AuditError(f"could not finish: {type(error).__name__}: {reason} (all of it: {log})")
+    """One line for the terminal; the whole trace is in the log, where there is room for it."""
+    where = f"all of it: {sanitise(str(log))}"
+    try:
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as sink:
+            traceback.print_exception(error, file=sink)
+    except OSError as second:
+        where = f"{sanitise(str(log))} cannot be written: {second.strerror or second}"
+    return AuditError(f"could not finish: {_reason(error)} ({where})")
+
+
+def _reason(error: Exception) -> str:
+    """The innermost cause: Spark's errors carry the traces of its JVM and workers in their text."""
+    lines = str(error).strip().splitlines() or [""]
+    causes = [found for line in lines[1:] if (found := _CAUSE.match(line))]
+    if causes:
+        return sanitise(f"{causes[-1][1]}: {causes[-1][2]}"[:300])
+    return sanitise(f"{type(error).__name__}: {lines[0]}"[:300])
 
 
 def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Progress) -> AuditResult:

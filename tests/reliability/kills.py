@@ -103,6 +103,7 @@ def main() -> int:
             f"round {number}: {done.how}, killed: {done.was_killed}, {done.seconds:.0f} s",
             flush=True,
         )
+        assert done.was_killed or not point, f"nobody was killed {point}"
         assert files_of(output, EARLIER) == earlier
     if given.no_end:
         return 0

@@ -10,7 +10,7 @@ import signal
 import sys
 
 from jobs.__main__ import main
-from pipeline.spark import tables
+from pipeline.spark import commits
 
 if __name__ == "__main__":
     wanted = sys.argv.pop(1)
@@ -20,5 +20,5 @@ if __name__ == "__main__":
         if point == wanted:
             os.killpg(0, signal.SIGKILL)
 
-    tables.COMMIT_HOOK = kill
+    commits.COMMIT_HOOK = kill
     sys.exit(main())

@@ -13,7 +13,7 @@ from schemas import bronze, gold, silver
 
 PHYSICAL = (
     bronze.ENTRY, bronze.SEGMENT, silver.REPLICA, silver.COORDINATOR, silver.PARTITION_HISTORY,
-    silver.COMMITTED_OFFSET, gold.FINDING, gold.RUN,
+    silver.COMMITTED_OFFSET, gold.FINDING, gold.METRIC, gold.RUN,
 )  # fmt: skip
 
 OF_THE_RUN = ("timing", "command_line")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.spark import tables
+from pipeline.spark import commits
 from tests.recordings import recording
 from tests.reliability.stored import stored
 from tests.spark.audited import audited
@@ -32,9 +32,9 @@ def test_the_same_run_again_after_a_kill_at_any_commit(
         shutil.copytree(tmp_path / "whole", tmp_path / point)
         points.append(point)
 
-    monkeypatch.setattr(tables, "COMMIT_HOOK", keep)
+    monkeypatch.setattr(commits, "COMMIT_HOOK", keep)
     whole = audited(spark, source, tmp_path / "whole", run_id=RUN)
-    monkeypatch.setattr(tables, "COMMIT_HOOK", None)
+    monkeypatch.setattr(commits, "COMMIT_HOOK", None)
     wanted = stored(tmp_path / "whole", RUN)
     findings = Path(whole.output_dir, "findings.jsonl").read_bytes()
     for point in points:
