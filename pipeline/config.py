@@ -140,7 +140,7 @@ def load(path: str | None, overrides: dict[str, Any], codes: Collection[str] = (
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(_explain(error, path, lines)) from None
+        raise ConfigError(_explain(error, path, lines, overrides)) from None
     if config.redact:
         secret.read(config.redact_key_file)
     _check_codes(config.gate, codes, path, lines)
@@ -170,15 +170,33 @@ def _where(path: str | None, parts: tuple[int | str, ...], lines: dict[str, int]
     return "" if path is None or parts[0] not in lines else settings_file.place(path, parts, lines)
 
 
-def _explain(error: ValidationError, path: str | None, lines: dict[str, int]) -> str:
+def _explain(
+    error: ValidationError,
+    path: str | None,
+    lines: dict[str, int],
+    overrides: Collection[str],
+) -> str:
+    """The first mistake, with the line of the file or the option that holds it."""
     first = error.errors()[0]
     parts = first["loc"]
     name = ".".join(str(part) for part in parts)
     where = _where(path, parts, lines)
     if first["type"] == "extra_forbidden":
         return f"{where}unknown setting {sanitise(name)}{nearest(str(parts[-1]), _names())}"
-    message = first["msg"].removeprefix("Value error, ")
+    if name in overrides:
+        where, name = "", "--" + str(parts[-1]).replace("_", "-")
+    message = _IN_WORDS.get(str(parts[-1])) if first["type"] == "string_pattern_mismatch" else None
+    if first["type"] == "model_type":
+        message = "a mapping of settings is expected"
+    message = message or first["msg"].removeprefix("Value error, ")
     return f"{where}{sanitise(name)}: {sanitise(message)}"
+
+
+_IN_WORDS = {
+    "run_id": "letters, digits, '_', '.' and '-', 80 at most, beginning with a letter or digit",
+    "kafka_version": "no version of Kafka; write it as 3.9.1",
+}
+"""What is expected where a pattern says it to nobody."""
 
 
 def _names() -> list[str]:

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pipeline.report.examples import CURRENT, Finding, examples, where
-from pipeline.report.words import VERDICTS, above, utc
+from pipeline.report.words import SAID_ELSEWHERE, above, utc, verdict
 from pipeline.text import sanitise
 
 MAX_BYTES = 900_000
 MAX_FINDINGS = 100
+MAX_OVER = 20
+"""Resolved and not seen findings that are named, of each."""
 
 
 def markdown(summary: dict[str, Any], findings: list[Finding], limit: int) -> str:
@@ -51,13 +53,18 @@ def _lines(summary: dict[str, Any], findings: list[Finding], limit: int) -> Iter
     gate = summary["gate"]
     yield f"## Kafka transaction audit: {summary['verdict'].upper()}"
     yield ""
-    yield f"{VERDICTS[summary['verdict']]}. Findings: {above(gate)}."
+    yield f"{verdict(summary)}. Findings: {above(gate)}."
     yield ""
     yield from _changes(summary)
+    doubts = list(_section("Could not be judged", map(code, summary["could_not_judge"])))
+    is_unknown = summary["verdict"] == "unknown"
+    yield from doubts if is_unknown else ()
     current = [one for one in findings if one["status"] in CURRENT]
     yield from _findings(current, limit)
     yield from _expectations(summary["expectations"])
-    yield from _section("Could not be judged", map(code, summary["could_not_judge"]))
+    yield from () if is_unknown else doubts
+    yield from _section("Resolved", _over(findings, "resolved"))
+    yield from _section("Not seen: no word on them in this run", _over(findings, "not_seen"))
     yield from _section("Not attempted", _not_attempted(summary["detectors"]))
     yield from _section("Suppressions to look at", _suppressions(summary["suppressions"]))
     yield from _coverage(summary)
@@ -66,7 +73,9 @@ def _lines(summary: dict[str, Any], findings: list[Finding], limit: int) -> Iter
 def _changes(summary: dict[str, Any]) -> Iterator[str]:
     by_status = summary["counts"]["by_status"]
     said = [f"{by_status[name]} {name.replace('_', ' ')}" for name in by_status]
-    yield f"Findings: {', '.join(said) or 'none'}."
+    earlier = summary["previous_run"]
+    since = f" Compared with run {code(earlier)}." if earlier else ""
+    yield f"Findings: {', '.join(said) or 'none'}.{since}"
     yield ""
 
 
@@ -79,7 +88,8 @@ def _findings(current: list[Finding], limit: int) -> Iterator[str]:
     for one in chosen.shown[:MAX_FINDINGS]:
         name = code(f"{one['code']}/{one['class']}")
         sure = f"{one['certainty'].replace('_', ' ')}, {one['status']}"
-        yield f"- **{one['severity'].upper()}** {name} {code(where(one))} ({sure})"
+        at = f" {code(where(one))}" if where(one) else ""
+        yield f"- **{one['severity'].upper()}** {name}{at} ({sure})"
         yield f"  {code(one['title'])}"
         if one["advice"]:
             yield f"  What to do: {code(one['advice'])}"
@@ -90,6 +100,16 @@ def _findings(current: list[Finding], limit: int) -> Iterator[str]:
     yield ""
 
 
+def _over(findings: list[Finding], status: str) -> Iterator[str]:
+    """What an earlier run found and this one does not, the first of them by name."""
+    held = [one for one in findings if one["status"] == status]
+    for one in held[:MAX_OVER]:
+        name = code(f"{one['code']}/{one['class']}")
+        yield f"{one['severity']} {name} {code(one['title'])}"
+    if len(held) > MAX_OVER:
+        yield f"... and {len(held) - MAX_OVER} more in {code('findings.jsonl')}"
+
+
 def _expectations(found: list[dict[str, Any]]) -> Iterator[str]:
     wrong = [one for one in found if one["outcome"] in ("failed", "unknown")]
     if not wrong:
@@ -98,7 +118,7 @@ def _expectations(found: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     for one in wrong:
         yield f"- **{one['outcome']}** {code(one['name'])}: {one['promise']}"
-        if one["name"] not in ("gate.findings", "gate.coverage"):
+        if one["name"] not in SAID_ELSEWHERE:
             yield from (f"  - {code(line)}" for line in one["evidence"])
     yield ""
 

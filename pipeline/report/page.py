@@ -17,7 +17,7 @@ from pipeline.report.facts import Facts
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
-from pipeline.report.words import SEVERITIES, VERDICTS, above, instant, utc
+from pipeline.report.words import SEVERITIES, above, instant, utc, verdict, wrong
 from pipeline.text import sanitise
 from schemas.gold import SEVERITIES as ORDER
 
@@ -25,13 +25,23 @@ TEMPLATES = Path(__file__).with_name("templates")
 PLOTS = 200
 """Findings that get a timeline plot: the first ones."""
 CHANGES = 8
-"""New, resolved and not seen findings that are named at the top, of each."""
+"""New, open, resolved and not seen findings that are named at the top, of each."""
+BEGIN = 3
+"""Findings whose advice stands beside the verdict."""
 FULL = 500
 """Findings that are shown with all they have; further ones get a line each."""
 _COMMAND = re.compile(
     r"kafka-[a-z-]+\.sh(?: (?:<host:port>|[A-Za-z0-9._:/=@-]+))+(?=$|[;.)]|:? [A-Za-z(])"
 )
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]*")
+
+
+_HEADINGS = {
+    "new": "New",
+    "open": "Open before and now",
+    "resolved": "Resolved",
+    "not_seen": "Not seen",
+}
 
 
 class Shown(NamedTuple):
@@ -114,12 +124,14 @@ def render(
     template = environment.get_template("page.html.j2")
     return template.render(
         summary=summary,
-        verdict=VERDICTS[summary["verdict"]],
+        verdict=verdict(summary),
         above=above(summary["gate"]),
         severities=[(name, SEVERITIES[name]) for name in ORDER],
         shown=shown,
         left_out=sorted((code, name, count) for (code, name), count in chosen.left_out.items()),
         facets=_facets(shown),
+        checks=[one["name"] for one in wrong(summary["expectations"])],
+        begin=_begin(shown, summary["gate"]["failing"]),
         changes=_changes(shown, summary),
         total=len(findings),
         pictures=pictures(facts, config.report, summary["coverage"]["last_broker_ms"]),
@@ -176,6 +188,14 @@ def _shown(
     )
 
 
+def _begin(shown: list[Shown], failing: int) -> list[Shown]:
+    """Where a reader in a hurry begins: the worst causes, each with its advice; effects end with them."""
+    held_up = effects([one.finding for one in shown])
+    current = [one for one in shown if one.finding["status"] in CURRENT and one.finding["advice"]]
+    causes = [one for one in current if one.finding["finding_id"] not in held_up]
+    return causes[: min(BEGIN, failing)]
+
+
 def _changes(
     shown: list[Shown], summary: dict[str, Any]
 ) -> list[tuple[str, list[tuple[Finding, str]], int]]:
@@ -184,7 +204,7 @@ def _changes(
     if not summary["previous_run"]:
         return found
     counted = summary["counts"]["by_status"]
-    for status, heading in (("new", "New"), ("resolved", "Resolved"), ("not_seen", "Not seen")):
+    for status, heading in _HEADINGS.items():
         held = [(one.finding, one.where) for one in shown if one.finding["status"] == status]
         if held:
             first = held[:CHANGES]

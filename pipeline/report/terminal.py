@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
+from pipeline.config import Config
 from pipeline.report.examples import CURRENT, ordered, place, where
-from pipeline.report.words import above, utc
+from pipeline.report.words import above, utc, verdict, wrong
 from pipeline.text import sanitise
 
 WIDTH = 80
@@ -28,12 +31,7 @@ _COLOURS = {
     "minor": "cyan",
     "info": "dim",
 }
-_WORDS = {
-    "passed": "PASSED: nothing at or above the threshold",
-    "failed": "FAILED",
-    "unknown": "UNKNOWN: nothing failed, but not everything could be judged",
-}
-_SAID_ELSEWHERE = ("gate.findings", "gate.coverage")
+_CHANGES = ("new", "open", "resolved", "not_seen")
 
 
 class Result(Protocol):
@@ -100,7 +98,7 @@ def render(result: Result, target: Console) -> None:
     _line(target, f"Run       {summary['run_id']}, {summary['timing']['elapsed_s']} s")
     _line(target, f"Report    {result.output_dir}/report.html")
     if worth:
-        first = f"show {worth[0]['finding_id'][:12]}"
+        first = f"show {worth[0]['finding_id'][:12]}{_of_output(result.output_dir)}"
         _line(target, f"Next      ./spark-submit.sh {first}   (or explain {worth[0]['code']})")
 
 
@@ -141,13 +139,21 @@ def show_finding(finding: dict[str, Any], timeline: Sequence[tuple[str, str, boo
         )
 
 
+def _of_output(output_dir: str) -> str:
+    """The option that names the output root of a run, quoted for a shell; none where `show` looks by itself."""
+    root = Path(output_dir).parents[1]
+    default = Path(Config().output)
+    if root.resolve() in (default.resolve(), (default / "self-check").resolve()):
+        return ""
+    return f" --output {shlex.quote(str(root))}"
+
+
 def _verdict(target: Console, summary: dict[str, Any]) -> None:
-    verdict = summary["verdict"]
-    gate = summary["gate"]
-    words = _WORDS[verdict]
-    if verdict == "failed":
-        words += f": {above(gate)}"
-    _line(target, words, f"bold {_COLOURS[verdict]}")
+    answer = summary["verdict"]
+    said = verdict(summary)
+    if answer == "failed" and summary["gate"]["failing"]:
+        said = above(summary["gate"])
+    _line(target, f"{answer.upper()}: {said[0].lower()}{said[1:]}", f"bold {_COLOURS[answer]}")
 
 
 def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -> None:
@@ -167,13 +173,13 @@ def _counts(target: Console, summary: dict[str, Any], current: list[dict[str, An
         for name in ("critical", "major", "minor", "info")
         if by_severity.get(name)
     ]
-    others = summary["counts"]["by_status"]
-    parts += [
-        f"{others[name]} {name}"
-        for name in ("resolved", "not_seen", "suppressed")
-        if others.get(name)
-    ]
+    by_status = summary["counts"]["by_status"]
+    if by_status.get("suppressed"):
+        parts.append(f"{by_status['suppressed']} suppressed")
     _line(target, f"Findings  {', '.join(parts) or 'none'}")
+    if summary["previous_run"]:
+        changes = [f"{by_status.get(name, 0)} {name.replace('_', ' ')}" for name in _CHANGES]
+        _line(target, f"Changed   since run {summary['previous_run']}: {', '.join(changes)}")
 
 
 def _doubts(target: Console, summary: dict[str, Any]) -> None:
@@ -206,10 +212,9 @@ def _coverage(target: Console, summary: dict[str, Any]) -> None:
 
 
 def _gate(target: Console, summary: dict[str, Any]) -> None:
-    for one in summary.get("expectations", ()):
-        if one["outcome"] in ("failed", "unknown") and one["name"] not in _SAID_ELSEWHERE:
-            first = f": {one['evidence'][0]}" if one["evidence"] else ""
-            _line(target, f"Gate      {one['name']} {one['outcome']}{first}", "yellow")
+    for one in wrong(summary.get("expectations", [])):
+        first = f": {one['evidence'][0]}" if one["evidence"] else ""
+        _line(target, f"Gate      {one['name']} {one['outcome']}{first}", "yellow")
     for one in summary.get("suppressions", ()):
         if one["state"] != "used":
             words = f"line {one['line']}, {one['code']} of {one['owner']}"

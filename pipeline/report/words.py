@@ -10,12 +10,34 @@ VERDICTS = {
     "failed": "Something at or above the threshold",
     "unknown": "Nothing failed, but not everything could be judged",
 }
+SAID_ELSEWHERE = ("gate.findings", "gate.coverage")
+"""Expectations whose evidence stands in the findings and in what could not be judged."""
 SEVERITIES = {
     "critical": "data lost, duplicated, exposed or blocked now",
     "major": "a promise was broken, effect over or bounded",
     "minor": "a weakness",
     "info": "provenance",
 }
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """The verdict in one sentence; a run can fail by what was checked of the run itself, without a finding.
+
+    Args:
+        summary: the content of `summary.json`.
+    """
+    if summary["verdict"] == "failed" and not summary["gate"]["failing"]:
+        return "What was read and what the tables hold do not agree"
+    return VERDICTS[summary["verdict"]]
+
+
+def wrong(expectations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Expectations that failed or could not be told and that nothing else on the page says."""
+    return [
+        one
+        for one in expectations
+        if one["outcome"] in ("failed", "unknown") and one["name"] not in SAID_ELSEWHERE
+    ]
 
 
 def above(gate: dict[str, Any]) -> str:

@@ -167,7 +167,7 @@ def test_the_terminal_gets_no_escape(is_terminal: bool, monkeypatch: pytest.Monk
     stream = io.StringIO()
     stream.isatty = lambda: is_terminal  # type: ignore[method-assign]  # a stream that says it is one
     about, found = _summary(CORPUS[:-1]), _findings(CORPUS[:-1])
-    result: Any = SimpleNamespace(summary=about, examples=found, output_dir="out")
+    result: Any = SimpleNamespace(summary=about, examples=found, output_dir="out/runs/r1")
     terminal.render(result, terminal.console(stream))
     assert not _CONTROL.search(stream.getvalue())
 

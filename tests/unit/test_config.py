@@ -50,7 +50,7 @@ def test_the_command_line_goes_before_the_file() -> None:
         ("- a\n- b\n", "a mapping of settings is expected"),
         ("a: [\n", ":2: "),
         ("? [1, 2]\n: 3\n", ""),
-        ("gate: 7\n", ":1: gate: "),
+        ("gate: 7\n", ":1: gate: a mapping of settings is expected"),
         (
             "redact: !!python/object/apply:os.system ['true']\n",
             ":1: could not determine a constructor",
@@ -66,6 +66,22 @@ def test_names_the_mistake_and_its_place(tmp_path: Path, text: str, message: str
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("keep_runs", 0, "--keep-runs: Input should be greater than or equal to 1"),
+        ("kafka_version", "abc", "--kafka-version: no version of Kafka; write it as 3.9.1"),
+        ("run_id", "../x", "--run-id: letters, digits,"),
+    ],
+)
+def test_an_option_is_named_and_no_line_of_the_file_that_it_replaces(
+    name: str, value: object, message: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(str(BUNDLED), {name: value})
+    assert str(error.value).startswith(message)
 
 
 def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:

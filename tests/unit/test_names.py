@@ -61,7 +61,7 @@ def test_from_bytes_to_people(tmp_path: Path, topic: str, name: str) -> None:
     (line,) = (tmp_path / "findings.jsonl").read_text("utf-8").splitlines()
     assert json.loads(line)["transactional_id"] == sanitise(name)
     stream = io.StringIO()
-    result: Any = SimpleNamespace(summary=summary(), examples=[row], output_dir="out")
+    result: Any = SimpleNamespace(summary=summary(), examples=[row], output_dir="out/runs/r1")
     terminal.render(result, terminal.console(stream))
     assert "\x1b" not in stream.getvalue()
     assert "\u202e" not in stream.getvalue()

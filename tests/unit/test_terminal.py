@@ -61,6 +61,7 @@ def _summary(verdict: str, **changed: Any) -> dict[str, Any]:
             "by_severity": {"critical": 1, "info": 2},
             "by_status": {"new": 3, "resolved": 4},
         },
+        "previous_run": "r0",
         "could_not_judge": [],
         "detectors": {"hanging_transaction": "judged", "offset_race": "not attempted: needs x"},
         "coverage": {
@@ -90,15 +91,34 @@ def test_says_verdict_where_and_what_to_do() -> None:
     for part in (
         "CRITICAL  hanging_transaction/orphan_producer  orders-3 offset 10",
         "-> kafka-transactions.sh abort --topic orders",
-        "1 critical, 2 info, 4 resolved",
+        "1 critical, 2 info\n",
+        "Changed   since run r0: 3 new, 0 open, 4 resolved, 0 not seen",
         "offset_race: not attempted: needs x",
         "1970-01-01 00:00:00Z to 1970-01-01 00:00:01Z",
         "12,345 bytes",
         "out/runs/r1",
-        "show abababababab",
+        "show abababababab --output out ",
     ):
         assert part in screen
     assert "not shown" not in screen
+
+
+def test_the_first_run_has_nothing_to_compare_with_and_the_usual_output_needs_no_name() -> None:
+    result = Result(
+        _summary("failed", previous_run=None), [_finding()], "audit-output/self-check/runs/r1"
+    )
+    stream = io.StringIO()
+    terminal.render(result, terminal.console(stream))
+    assert "Changed" not in stream.getvalue()
+    assert "--output" not in stream.getvalue()
+
+
+def test_a_run_that_fails_without_a_finding_says_so() -> None:
+    gate = {"severity": "major", "certainty": "proven", "failing": 0}
+    lost = [{"name": "silver.row_counts", "outcome": "failed", "evidence": ["2 rows are gone"]}]
+    screen = _screen(_summary("failed", gate=gate, expectations=lost), [])
+    assert screen.startswith("FAILED: what was read and what the tables hold do not agree\n")
+    assert "Gate      silver.row_counts failed: 2 rows are gone" in screen
 
 
 def test_fits_into_80_columns_and_one_screen() -> None:

@@ -1,0 +1,110 @@
+"""What a reader in a hurry sees first: where to begin, what changed, and that unknown is never clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import Config
+from pipeline.report.markdown import markdown
+from pipeline.report.page import page_files
+from tests import stored_output
+from tests.stored_output import RUN_ID, finding, summary
+
+GATE = summary()["gate"]
+
+
+def _page(root: Path, findings: list[dict[str, Any]], about: dict[str, Any]) -> str:
+    stored_output.write(root, stored_output.tables(), about)
+    return page_files(str(root), about, findings, Config())["report.html"]
+
+
+def _begin(page: str) -> str:
+    return page.partition("Begin here")[2].partition("</section>")[0]
+
+
+def test_the_page_begins_with_the_advice_of_the_worst_causes(tmp_path: Path) -> None:
+    held = [
+        finding(
+            code="hanging_transaction",
+            partition=n,
+            first_offset=n,
+            advice=f"do {n}",
+            severity="critical",
+        )
+        for n in range(4)
+    ]
+    effect = finding(code="lso_pinned", partition=0, first_offset=0, advice="see the cause")
+    about = summary(verdict="failed", gate=GATE | {"failing": 5})
+    begin = _begin(_page(tmp_path, [*held, effect], about))
+    assert [f"do {n}" in begin for n in range(4)] == [True, True, True, False]
+    assert "see the cause" not in begin
+    assert f"#f-{held[0]['finding_id'][:12]}" in begin
+
+
+def test_what_does_not_fail_is_no_place_to_begin(tmp_path: Path) -> None:
+    page = _page(tmp_path, [finding(severity="minor", advice="some day")], summary())
+    assert "Begin here" not in page
+
+
+def test_no_finding_is_green_only_where_everything_was_judged(tmp_path: Path) -> None:
+    doubt = ["orders-0: the log is cut"]
+    unknown = _page(tmp_path / "unknown", [], summary(verdict="unknown", could_not_judge=doubt))
+    assert '<p class="fine">No finding' not in unknown
+    assert "No finding in what could be judged." in unknown
+    assert '<a href="#coverage">1 thing in scope could not be judged</a>' in unknown
+    assert '<p class="fine">No finding.</p>' in _page(tmp_path / "clean", [], summary())
+
+
+def test_a_check_that_failed_stands_beside_the_verdict(tmp_path: Path) -> None:
+    lost = {
+        "name": "silver.row_counts", "promise": "all rows", "outcome": "failed", "offences": 1,
+        "evidence": ["2 rows are gone"],
+    }  # fmt: skip
+    about = summary(verdict="failed", expectations=[lost])
+    top = _page(tmp_path, [], about).partition('id="changes"')[0]
+    assert "What was read and what the tables hold do not agree" in top
+    assert "<code>silver.row_counts</code>" in top
+    assert "Something at or above" not in top
+    assert "What was read and what the tables hold" in markdown(about, [], 10)
+
+
+def test_new_open_resolved_and_not_seen_are_named_everywhere(tmp_path: Path) -> None:
+    states = ("new", "open", "resolved", "not_seen")
+    held = [
+        finding(first_offset=n, status=one, title=f"it is {one}") for n, one in enumerate(states)
+    ]
+    counts = summary()["counts"] | {"by_status": dict.fromkeys(states, 1)}
+    about = summary(counts=counts, previous_run="r0")
+    changes = _page(tmp_path, held, about).partition('id="changes"')[2].partition("</section>")[0]
+    text = markdown(about, held, 10)
+    for name in states:
+        assert f"it is {name}" in changes
+        assert f"it is {name}" in text
+    assert "Compared with run `r0`." in text
+    resolved = text.partition("### Resolved")[2].partition("###")[0]
+    assert "it is resolved" in resolved
+    assert "not_seen" not in resolved
+
+
+def test_many_resolved_findings_are_cut_and_counted() -> None:
+    held = [finding(first_offset=n, status="resolved") for n in range(25)]
+    assert "- ... and 5 more in `findings.jsonl`" in markdown(summary(), held, 10)
+
+
+def test_what_could_not_be_judged_goes_before_findings_that_do_not_fail() -> None:
+    minor = [finding(severity="minor")]
+    text = markdown(summary(verdict="unknown", could_not_judge=["no owner"]), minor, 10)
+    assert text.index("### Could not be judged") < text.index("### Findings")
+    text = markdown(summary(verdict="failed", could_not_judge=["no owner"]), minor, 10)
+    assert text.index("### Could not be judged") > text.index("### Findings")
+    assert text.count("### Could not be judged") == 1
+
+
+def test_a_finding_without_a_place_has_no_empty_one() -> None:
+    text = markdown(summary(), [finding(topic=None, partition=None, first_offset=None)], 10)
+    assert "` `" not in text
+
+
+def test_the_run_is_named() -> None:
+    assert f"Run `{RUN_ID}`" in markdown(summary(), [], 10)
