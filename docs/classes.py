@@ -230,7 +230,7 @@ CLASSES: dict[str, tuple[Class, ...]] = {
         "info",
         "proven",
         transaction_version="which transaction.version the transactions have",
-        broker_version="the greatest lower bound of the brokers' version",
+        broker_version="a lower bound of all brokers' version, or of one that led a partition",
         group_coordinator="the group coordinator of KIP-848 wrote offsets",
     ),
     "manual_abort": _same("info", "proven", manual_abort="an operator's abort"),

@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from pipeline.detect import DETECTORS
+from pipeline.replay.version_bounds import FIXES, is_fixed, parsed
 from pipeline.spark import coverage as covered
 from pipeline.spark.damage_inputs import damage_rows
-from pipeline.spark.detect_inputs import is_fixed_version
 from pipeline.spark.inventory import EXPORT, LOG
 from pipeline.spark.silver import Run
 from pipeline.spark.trust import TEXT_REASONS
@@ -47,9 +47,11 @@ def attempted(run: Run) -> dict[str, str | None]:
     for detector in DETECTORS:
         missing = [_NEEDS[need] for need in detector.NEEDS if not has[need]]
         result[detector.CODE] = f"not attempted: needs {' and '.join(missing)}" if missing else None
-    if is_fixed_version(run.config.kafka_version) and result["offset_race"] is None:
+    version = parsed(run.config.kafka_version)
+    is_safe = all(is_fixed(code, label, version) for code, label in FIXES if code == "offset_race")
+    if is_safe and result["offset_race"] is None:
         result["offset_race"] = (
-            f"not attempted: Kafka {run.config.kafka_version} has the fix of KAFKA-17507"
+            f"not attempted: Kafka {run.config.kafka_version} has the fixes of KAFKA-17507 and KAFKA-17877"
         )
     return result
 

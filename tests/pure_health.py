@@ -6,8 +6,9 @@ from pipeline.replay import slow
 from pipeline.replay.gap_cause import KINDS, Event
 from pipeline.replay.pinning import Waiting
 from pipeline.replay.statement import Statement
-from pipeline.replay.version_bounds import Evidence
+from pipeline.replay.version_bounds import NAMES_PREVIOUS_ID, Evidence
 from pipeline.spark import gap_inputs, health, pinned, version_inputs
+from pipeline.spark.stated import NONE
 from pipeline.spark.version_inputs import First
 from tests.columns_of import of_rows
 from tests.pure_audit import Replayed
@@ -72,7 +73,11 @@ def _first(held: dict[int, list[Row]]) -> First:
     found: First = {}
     for replica, rows in held.items():
         for row in rows:
-            version = -1 if row["value_version"] is None else row["value_version"]
-            stamp = -1 if row["max_timestamp_ms"] is None else row["max_timestamp_ms"]
-            found.setdefault((replica, version), (row["base_offset"], stamp))
+            version = NONE if row["value_version"] is None else row["value_version"]
+            if row.get("previous_producer_id", NONE) not in (None, NONE):
+                version = NAMES_PREVIOUS_ID
+            stamp = NONE if row["max_timestamp_ms"] is None else row["max_timestamp_ms"]
+            epoch = row["partition_leader_epoch"]
+            leader = (replica, NONE if epoch is None else epoch, version)
+            found[leader] = min((row["base_offset"], stamp), found.get(leader, (1 << 62, stamp)))
     return found

@@ -31,7 +31,8 @@ _COMMON = ("segment_id", "base_offset", "last_offset", "crc", "max_timestamp_ms"
            "partition_leader_epoch")  # fmt: skip
 _STATE = (
     *_COMMON, "transactional_id", "value_version", "state", "producer_id", "producer_epoch",
-    "txn_timeout_ms", "partitions", "start_ms", "next_producer_id", "client_transaction_version",
+    "txn_timeout_ms", "partitions", "start_ms", "previous_producer_id", "next_producer_id",
+    "client_transaction_version",
 )  # fmt: skip
 _COMMIT = (
     *_COMMON, "group_id", "topic", "partition", "committed_offset", "commit_timestamp_ms",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline.detect.coordinator_state import STUCK_MS
-from pipeline.replay.version_bounds import is_fixed
 from pipeline.spark import version_inputs
 from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
@@ -126,11 +125,13 @@ def _markers(one: Replayed) -> Iterator[Row]:
 
 
 def _steps(one: Replayed) -> Iterator[Row]:
-    bounds = version_inputs.lower_bounds(pure_health.formats(one))
+    defect = ("coordinator_state", "double_epoch_bump")
+    fixed = version_inputs.fixed_leaders(pure_health.formats(one), TXN_TOPIC, defect)
     for step in one.steps:
         if step["violation"]:
-            bound = bounds.get(step["copy"])
-            if bound and is_fixed("coordinator_state", step["violation"], bound.version):
+            epoch = -1 if step["leader_epoch"] is None else step["leader_epoch"]
+            leader = (step["copy"], step["coordinator_partition"], epoch)
+            if step["violation"] == defect[1] and leader in fixed:
                 step = step | {"violation": "epoch_rule"}
             where = step | {"topic": TXN_TOPIC, "partition": step["coordinator_partition"],
                             "first_offset": step["offset"]}  # fmt: skip
@@ -214,12 +215,13 @@ def _races(one: Replayed) -> Iterator[Row]:
     is_exposed = _exposed(one)
     for run in one.runs:
         is_offsets = run["topic"] == OFFSETS_TOPIC and run["alignment"] == "early_completion"
-        if is_offsets and is_exposed(run, run["partition"], run["marker_offset"], run["marker_ms"]):
+        place = (run, run["partition"], run["marker_leader_epoch"], run["marker_ms"])
+        if is_offsets and is_exposed(*place):
             where = run | {"first_offset": run["marker_offset"]}
             yield finding("offset_race", "early_completion", "major", where)
     seen = set()
     for row in one.offsets:
-        place = (row, row["offsets_partition"], row["record_offset"], row["append_ms"])
+        place = (row, row["offsets_partition"], row["leader_epoch"], row["append_ms"])
         if not row["is_transactional"] or not is_exposed(*place):
             continue
         if row["is_before_marker"]:
@@ -235,7 +237,7 @@ def _races(one: Replayed) -> Iterator[Row]:
 
 
 def _exposed(one: Replayed) -> Callable[[Row, int, int, int], bool]:
-    """Whether an offset of an offsets partition lies before every proof of a fixed version."""
+    """Whether nothing proves that what a leader of an offsets partition wrote then has the fix."""
     first = {
         replica: min(row["max_timestamp_ms"] for row in rows if (row["value_version"] or 0) >= 1)
         for replica, rows in one.read.states.items()
@@ -243,14 +245,14 @@ def _exposed(one: Replayed) -> Callable[[Row, int, int, int], bool]:
     }
     from_ms = fixed_from_ms(one.read, first)  # type: ignore[arg-type]  # asks only what `Read` has
     fixed = {
-        (place.copy, place.partition): row["base_offset"]
+        (place.copy, place.partition, row["partition_leader_epoch"])
         for place in places(one.read, OFFSETS_TOPIC)
-        for row in reversed(one.read.commits.get(place.replica_id, []))
+        for row in one.read.commits.get(place.replica_id, [])
         if (row["value_version"] or 0) >= 4
     }
 
-    def is_exposed(row: Row, partition: int, offset: int, ms: int) -> bool:
-        until = fixed.get((row["copy"], partition), offset + 1)
-        return bool(offset < until and ms < from_ms.get(row["copy"], ms + 1))
+    def is_exposed(row: Row, partition: int, leader_epoch: int, ms: int) -> bool:
+        is_new = (row["copy"], partition, leader_epoch) in fixed
+        return not is_new and bool(ms < from_ms.get(row["copy"], ms + 1))
 
     return is_exposed

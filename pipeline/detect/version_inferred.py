@@ -1,11 +1,11 @@
 """`version_inferred`: what the formats in the log prove about the versions that wrote it.
 
-Promise: none is broken; a defect that the proven version has fixed is not looked for (Kafka: `TransactionLogValue`,
-`OffsetCommitValue`; KIP-890, KIP-848, KIP-1022).
+Promise: none is broken; no broker is accused of a defect that its proven version has fixed (Kafka:
+`TransactionLogValue`, `OffsetCommitValue`; KIP-890, KIP-848, KIP-1022).
 
-Rule: transaction.version of the transactions (`transaction_version`); the greatest lower bound of the brokers' version
-with the record that proves it (`broker_version`); offset commits that only the newer group coordinator writes
-(`group_coordinator`).
+Rule: transaction.version of the transactions (`transaction_version`); the greatest lower bound of all brokers' version
+with the record that proves it, and a greater one that is proven of the leader of one leader epoch (`broker_version`);
+offset commits that only the newer group coordinator writes (`group_coordinator`).
 
 Normal: always; a log without such records proves nothing, which does not mean that it is old.
 

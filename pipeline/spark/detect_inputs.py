@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.replay.version_bounds import is_fixed
+from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import tables
 from pipeline.spark.content_inputs import content_repeats
 from pipeline.spark.damage_inputs import damage
@@ -16,11 +16,12 @@ from pipeline.spark.divergence_inputs import divergence
 from pipeline.spark.gap_inputs import sequence_gaps
 from pipeline.spark.health import health
 from pipeline.spark.pinned import pinned_offset
-from pipeline.spark.race_inputs import early_marker, is_fixed_version, race_scope
+from pipeline.spark.race_inputs import early_marker, race_scope
 from pipeline.spark.sidecars import sidecar_damage, txn_index
 from pipeline.spark.silver import Run
+from pipeline.spark.stated import NONE
 from pipeline.spark.tables import Held
-from pipeline.spark.version_inputs import proven_versions, version_bound
+from pipeline.spark.version_inputs import fixed_coordinators, version_bound
 from schemas import bronze, silver
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "divergence",
     "early_marker",
     "health",
-    "is_fixed_version",
     "pinned_offset",
     "race_scope",
     "sequence_gaps",
@@ -92,20 +92,24 @@ def kept_promise(run: Run) -> Held:
 
 
 def coordinator_step(run: Run) -> Held:
-    """Steps that offend a rule; one that names a defect is told as its rule where the log proves a fixed version."""
+    """Steps that offend a rule; one that names a defect is told as its rule where the coordinator has the fix."""
     held = tables.localise(
         run.silver(silver.COORDINATOR_STEP).filter(F.col("violation").isNotNull())
     )
     if held.is_empty:
         return held
-    fixed = [
-        copy
-        for copy, version in proven_versions(run).items()
-        if is_fixed("coordinator_state", "double_epoch_bump", version)
-    ]
-    is_other = (F.col("violation") == "double_epoch_bump") & F.col("copy").isin(fixed)
+    defect = ("coordinator_state", "double_epoch_bump")
+    is_other = F.col("violation") == defect[1]
+    rows = held.rows
+    if not is_fixed(*defect, parsed(run.config.kafka_version)):
+        ddl = "copy int, coordinator_partition int, led int, is_fixed boolean"
+        leaders = [(*one, True) for one in fixed_coordinators(run, defect)]
+        fixed = F.broadcast(tables.local(run.spark, leaders, ddl))
+        rows = rows.withColumn("led", F.coalesce("leader_epoch", F.lit(NONE)))
+        rows = rows.join(fixed, ["copy", "coordinator_partition", "led"], how="left").drop("led")
+        is_other &= F.col("is_fixed")
     told = F.when(is_other, F.lit("epoch_rule")).otherwise(F.col("violation"))
-    return held._replace(rows=held.rows.withColumn("violation", told))
+    return held._replace(rows=rows.withColumn("violation", told).drop("is_fixed"))
 
 
 def shared_producer(run: Run) -> Held:

@@ -1,4 +1,8 @@
-"""To what the race of KAFKA-17507 can apply: nothing behind the first proof of a fixed version, in each copy alone."""
+"""To what the race of KAFKA-17507 can apply: to nothing that a broker wrote which is proven to have the fix.
+
+That is all behind a value which needs every broker of the copy to have it, and whatever a leader of an offsets
+partition wrote that shows it itself (`pipeline.replay.version_bounds`).
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.replay.coverage import ALWAYS, NEVER
+from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import tables
 from pipeline.spark.silver import Run
+from pipeline.spark.stated import NONE
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
-
-FIXED = (3, 9, 1)
-"""First version with the fix in the old group coordinator; 4.0.0 has it too."""
 
 
 def race_scope(run: Run) -> Held:
@@ -22,9 +25,13 @@ def race_scope(run: Run) -> Held:
         F.col("race_ms").isNotNull() | F.col("is_before_marker")
     )
     committed = run.silver(silver.COMMITTED_OFFSET).filter(has_race)
-    if is_fixed_version(run.config.kafka_version):
+    if _is_fixed(run, "window"):
         return Held(committed.limit(0), True)
-    at = {"offset": F.col("record_offset"), "ms": F.col("append_ms")}
+    at = {
+        "offset": F.col("record_offset"),
+        "ms": F.col("append_ms"),
+        "epoch": F.col("leader_epoch"),
+    }
     return tables.localise(_exposed(run, committed, **at))
 
 
@@ -32,16 +39,18 @@ def early_marker(run: Run) -> Held:
     """Markers of `__consumer_offsets` that came after their transaction had been declared complete."""
     is_early = (F.col("topic") == OFFSETS_TOPIC) & (F.col("alignment") == "early_completion")
     markers = run.silver(silver.PARTITION_TXN).filter(is_early)
-    if is_fixed_version(run.config.kafka_version):
+    if _is_fixed(run, "early_completion"):
         return Held(markers.limit(0), True)
     markers = markers.withColumn("offsets_partition", F.col("partition"))
-    at = {"offset": F.col("marker_offset"), "ms": F.col("marker_ms")}
+    at = {
+        "offset": F.col("marker_offset"), "ms": F.col("marker_ms"),
+        "epoch": F.col("marker_leader_epoch"),
+    }  # fmt: skip
     return tables.localise(_exposed(run, markers, **at))
 
 
-def is_fixed_version(version: str | None) -> bool:
-    """Whether the user says that brokers have the fix."""
-    return version is not None and tuple(int(part) for part in version.split(".")) >= FIXED
+def _is_fixed(run: Run, label: str) -> bool:
+    return is_fixed("offset_race", label, parsed(run.config.kafka_version))
 
 
 def fixed_from_ms(run: Run, first_ms: dict[int, int]) -> dict[int, int]:
@@ -66,8 +75,11 @@ def fixed_from_ms(run: Run, first_ms: dict[int, int]) -> dict[int, int]:
     return {copy: NEVER if copy in cut else ms for copy, ms in result.items()}
 
 
-def _exposed(run: Run, rows: DataFrame, *, offset: Column, ms: Column) -> DataFrame:
-    """Rows of offsets partitions before both proofs: of the copy by time, of the partition by offset."""
+def _exposed(run: Run, rows: DataFrame, *, offset: Column, ms: Column, epoch: Column) -> DataFrame:
+    """Rows of offsets partitions that neither proof covers: of the copy by time, of the leader by its epoch.
+
+    An exported topic has no leader epochs: there a proof covers what stands behind it.
+    """
     states = run.bronze(bronze.TXN_STATE).filter(F.col("value_version") >= 1)
     first = states.groupBy("replica_id").agg(F.min("max_timestamp_ms").alias("ms")).collect()
     from_ms = fixed_from_ms(run, {row["replica_id"]: row["ms"] for row in first})
@@ -78,16 +90,22 @@ def _exposed(run: Run, rows: DataFrame, *, offset: Column, ms: Column) -> DataFr
         [(one.replica_id, one.copy, one.partition) for one in run.facts],
         "replica_id bigint, copy int, offsets_partition int",
     )
-    # Value version 4 is written by brokers of 4.1 or later.
+    # Value version 4 is written by brokers of 4.1 or later, by each of them alone.
     fixed = (
         run.bronze(bronze.OFFSET_COMMIT)
         .filter(F.col("value_version") >= 4)
         .join(F.broadcast(places), "replica_id", how="inner")
-        .groupBy("copy", "offsets_partition")
+        .groupBy("copy", "offsets_partition", _known(F.col("partition_leader_epoch")).alias("led"))
         .agg(F.min("base_offset").alias("fixed_from"))
     )
-    joined = rows.join(F.broadcast(fixed), ["copy", "offsets_partition"], how="left")
+    joined = rows.withColumn("led", _known(epoch))
+    joined = joined.join(F.broadcast(fixed), ["copy", "offsets_partition", "led"], how="left")
     joined = joined.join(F.broadcast(times), "copy", how="left")
     is_early = F.col("fixed_ms").isNull() | (ms < F.col("fixed_ms"))
-    is_early &= F.col("fixed_from").isNull() | (offset < F.col("fixed_from"))
-    return joined.filter(is_early).drop("fixed_from", "fixed_ms")
+    is_before = epoch.isNull() & (offset < F.col("fixed_from"))
+    is_early &= F.col("fixed_from").isNull() | is_before
+    return joined.filter(is_early).drop("fixed_from", "fixed_ms", "led")
+
+
+def _known(epoch: Column) -> Column:
+    return F.coalesce(epoch, F.lit(NONE))

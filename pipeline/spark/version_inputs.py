@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pyarrow as pa
 
 from pipeline.replay import version_bounds
 from pipeline.replay.statement import Statement
-from pipeline.replay.version_bounds import OFFSET_VALUES, TXN_VALUES, Bound, Evidence, Version
+from pipeline.replay.version_bounds import NAMES_PREVIOUS_ID, Evidence
 from pipeline.spark import stated, stored
 from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.silver import Run
@@ -18,9 +19,16 @@ from schemas import bronze, silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 from schemas.table import Table
 
-_COLUMNS = ("replica_id", "value_version", "base_offset", "max_timestamp_ms")
-First = dict[tuple[int, int], tuple[int, int]]
-"""(replica id, value version) -> first offset and its time."""
+_COLUMNS = (
+    "replica_id",
+    "partition_leader_epoch",
+    "value_version",
+    "base_offset",
+    "max_timestamp_ms",
+)
+_FORMAT = _COLUMNS[:3]
+First = dict[tuple[int, int, int], tuple[int, int]]
+"""Replica id, leader epoch, value version (or `NAMES_PREVIOUS_ID`) -> first offset and its time."""
 
 
 def version_bound(run: Run) -> Held:
@@ -34,21 +42,30 @@ def version_bound(run: Run) -> Held:
         )
         for copy, version, count in zip(*pairs.tolist(), held.tolist(), strict=True):
             counts[copy][version] += count
-    found = evidence(run.facts, _first(run, bronze.TXN_STATE), _first(run, bronze.OFFSET_COMMIT))
-    return stated.held(run, statements(counts, found))
+    return stated.held(run, statements(counts, _evidence(run)))
+
+
+def _evidence(run: Run) -> list[Evidence]:
+    return evidence(run.facts, _first(run, bronze.TXN_STATE), _first(run, bronze.OFFSET_COMMIT))
 
 
 def _first(run: Run, table: Table) -> First:
-    """The first record of each format in each replica."""
+    """The first record of each format of each leader in each replica."""
     found: First = {}
-    for piece in stored.pieces(table, run.output, run.run_id, _COLUMNS):
+    has_tags = table == bronze.TXN_STATE
+    columns = (*_COLUMNS, "previous_producer_id") if has_tags else _COLUMNS
+    for piece in stored.pieces(table, run.output, run.run_id, columns):
         rows = stated.longs(piece)
-        order = np.argsort(rows["base_offset"], kind="stable")
-        pairs = np.stack((rows["replica_id"][order], rows["value_version"][order]))
-        _, at = np.unique(pairs, axis=1, return_index=True)
-        for row in order[at]:
-            key = (int(rows["replica_id"][row]), int(rows["value_version"][row]))
-            here = (int(rows["base_offset"][row]), int(rows["max_timestamp_ms"][row]))
+        if has_tags:
+            is_named = rows["previous_producer_id"] >= 0
+            rows["value_version"] = np.where(is_named, NAMES_PREVIOUS_ID, rows["value_version"])
+        held = pa.table({name: rows[name] for name in _COLUMNS})
+        firsts = held.group_by(list(_FORMAT)).aggregate(
+            [("base_offset", "min"), ("max_timestamp_ms", "min")]
+        )
+        for row in firsts.to_pylist():
+            key = (row["replica_id"], row["partition_leader_epoch"], row["value_version"])
+            here = (row["base_offset_min"], row["max_timestamp_ms_min"])
             found[key] = min(here, found.get(key, here))
     return found
 
@@ -58,27 +75,12 @@ def evidence(facts: Iterable[ReplicaFacts], *first: First) -> list[Evidence]:
     places = {one.replica_id: one for one in facts if one.is_replayed}
     return [
         Evidence(
-            places[replica].copy, places[replica].topic, places[replica].partition, version, *at
+            places[replica].copy, places[replica].topic, places[replica].partition, epoch, version, *at
         )
         for held in first
-        for (replica, version), at in sorted(held.items())
+        for (replica, epoch, version), at in sorted(held.items())
         if replica in places
-    ]
-
-
-def lower_bounds(found: Iterable[Evidence]) -> dict[int, Bound]:
-    """Copy -> the greatest lower bound of its brokers' version."""
-    every: dict[int, list[Bound]] = defaultdict(list)
-    for one in found:
-        values: Mapping[int, Version] = {}
-        if one.topic == TXN_TOPIC:
-            values = TXN_VALUES
-        elif one.topic == OFFSETS_TOPIC:
-            values = OFFSET_VALUES
-        for bound in version_bounds.bounds([one], values):
-            every[one.copy].append(bound)
-    best = {copy: version_bounds.strongest(held) for copy, held in every.items()}
-    return {copy: bound for copy, bound in best.items() if bound is not None}
+    ]  # fmt: skip
 
 
 def statements(
@@ -92,9 +94,13 @@ def statements(
     """
     held = list(found)
     said = [version_bounds.transaction_versions(copy, counts[copy]) for copy in sorted(counts)]
-    said += [
-        version_bounds.broker_version(bound) for _, bound in sorted(lower_bounds(held).items())
-    ]
+    every = version_bounds.of_all(held)
+    some = version_bounds.greatest(version_bounds.of_leaders(held))
+    for copy, bound in sorted(some.items()):
+        if copy in every:
+            said.append(version_bounds.all_brokers(every[copy]))
+        if copy not in every or bound.version > every[copy].version:
+            said.append(version_bounds.one_broker(bound))
     new: dict[int, Evidence] = {}
     for one in held:
         if one.topic == OFFSETS_TOPIC and one.value_version >= 4:
@@ -102,7 +108,24 @@ def statements(
     return said + [version_bounds.group_coordinator(copy, one) for copy, one in sorted(new.items())]
 
 
-def proven_versions(run: Run) -> dict[int, Version]:
-    """Copy -> lower bound of its brokers' version, where anything proves one."""
-    found = evidence(run.facts, _first(run, bronze.TXN_STATE), _first(run, bronze.OFFSET_COMMIT))
-    return {copy: bound.version for copy, bound in lower_bounds(found).items()}
+def fixed_leaders(
+    found: Iterable[Evidence], topic: str, defect: tuple[str, str]
+) -> list[tuple[int, int, int]]:
+    """Copy, partition and leader epoch of the leaders that are proven to have a fix, in order.
+
+    Args:
+        found: First records of each format.
+        topic: The internal topic that they led.
+        defect: Code and class that name it.
+    """
+    return sorted(
+        (copy, partition, epoch)
+        for (copy, led, partition, epoch), bound in version_bounds.of_leaders(found).items()
+        if led == topic and version_bounds.is_fixed(*defect, bound.version)
+    )
+
+
+def fixed_coordinators(run: Run, defect: tuple[str, str]) -> list[tuple[int, int, int]]:
+    """The same of the transaction coordinators of a run."""
+    found = evidence(run.facts, _first(run, bronze.TXN_STATE))
+    return fixed_leaders(found, TXN_TOPIC, defect)

@@ -12,7 +12,6 @@ from pipeline.replay.ids import Extent
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.metrics import metrics
 from pipeline.replay.sidecar_check import LastData, LastMarker, LogPlace
-from pipeline.replay.version_bounds import is_fixed
 from pipeline.wire.producer_snapshot import SnapshotEntry
 from tests.columns_of import of_rows
 
@@ -236,10 +235,3 @@ def test_leader_epochs() -> None:
 def test_an_index_convicts_where_it_has_to_agree(place: LogPlace, severity: str) -> None:
     said = sidecar_check.indexes(place, "t-0/0.log", [IndexProblem("index", 1, 30, 7, 0)])
     assert [one.severity for one in said] == [severity]
-
-
-def test_a_fixed_version_is_not_accused() -> None:
-    assert is_fixed("coordinator_state", "double_epoch_bump", (4, 1))
-    assert not is_fixed("coordinator_state", "double_epoch_bump", (4, 0))
-    assert not is_fixed("coordinator_state", "double_epoch_bump", None)
-    assert not is_fixed("coordinator_state", "epoch_rule", (4, 1))
