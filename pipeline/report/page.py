@@ -17,7 +17,7 @@ from pipeline.report.facts import Facts
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
-from pipeline.report.words import SEVERITIES, above, instant, utc, verdict, wrong
+from pipeline.report.words import OVER, SEVERITIES, above, instant, utc, verdict, wrong
 from pipeline.text import sanitise
 from schemas.gold import SEVERITIES as ORDER
 
@@ -130,6 +130,7 @@ def render(
         shown=shown,
         left_out=sorted((code, name, count) for (code, name), count in chosen.left_out.items()),
         facets=_facets(shown),
+        over=OVER,
         checks=[one["name"] for one in wrong(summary["expectations"])],
         begin=_begin(shown, summary["gate"]["failing"]),
         changes=_changes(shown, summary),
@@ -178,7 +179,7 @@ def _shown(
         finding,
         where(finding),
         " to ".join(dict.fromkeys(times)),
-        commands(finding) if is_full else [],
+        commands(finding) if is_full and finding["status"] not in OVER else [],
         [place(one) for one in finding["evidence"]] if is_full else [],
         plot(events, finding),
         [(instant(one.time_ms), one.words, one.is_accused) for one in events],

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from pipeline.config import Config
 from pipeline.report.examples import CURRENT, ordered, place, where
-from pipeline.report.words import above, utc, verdict, wrong
+from pipeline.report.words import OVER, above, utc, verdict, wrong
 from pipeline.text import sanitise
 
 WIDTH = 80
@@ -163,7 +163,8 @@ def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -
     _line(target, f"          {finding['title']}")
     if finding["advice"]:
         again = finding["advice"] == advice_above
-        _line(target, "          -> " + ("as above" if again else finding["advice"]))
+        heading = f"{OVER[finding['status']]}: " if finding["status"] in OVER else ""
+        _line(target, f"          -> {heading}" + ("as above" if again else finding["advice"]))
 
 
 def _counts(target: Console, summary: dict[str, Any], current: list[dict[str, Any]]) -> None:

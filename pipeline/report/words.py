@@ -20,6 +20,13 @@ SEVERITIES = {
 }
 
 
+OVER = {
+    "resolved": "Nothing: it is over. What was advised",
+    "not_seen": "No word on it in this run. What was advised",
+}
+"""Findings of earlier runs, and what stands before their advice: its commands are not to be run as they are."""
+
+
 def verdict(summary: dict[str, Any]) -> str:
     """The verdict in one sentence; a run can fail by what was checked of the run itself, without a finding.
 

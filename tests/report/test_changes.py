@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.config import Config
+from pipeline.report import terminal
 from pipeline.report.markdown import markdown
 from pipeline.report.page import page_files
 from tests import stored_output
@@ -85,6 +88,20 @@ def test_new_open_resolved_and_not_seen_are_named_everywhere(tmp_path: Path) -> 
     resolved = text.partition("### Resolved")[2].partition("###")[0]
     assert "it is resolved" in resolved
     assert "not_seen" not in resolved
+
+
+def test_what_is_over_has_no_command_to_copy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    over = finding(status="resolved", advice="kafka-transactions.sh --bootstrap-server x abort")
+    page = _page(tmp_path, [over], summary())
+    assert "<h3>Nothing: it is over. What was advised</h3>" in page
+    assert '<pre class="command">' not in page
+    terminal.show_finding(over)
+    assert "-> Nothing: it is over. What was advised: kafka-t" in capsys.readouterr().out
+    current = _page(tmp_path, [over | {"status": "open"}], summary())
+    assert "<h3>What to do</h3>" in current
+    assert '<pre class="command">' in current
 
 
 def test_many_resolved_findings_are_cut_and_counted() -> None:
