@@ -93,6 +93,12 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             "the partition's first marker came after the transaction was declared complete",
         ),
         Class("duplicate", "info", "proven", "the marker was sent again: legal"),
+        Class(
+            "other_clock",
+            "info",
+            "consistent_with",
+            "markers not judged: the brokers' clocks differ by more than clock_skew_ms",
+        ),
     ),
     "coordinator_state": _same(
         "major",

@@ -6,7 +6,8 @@ Promise: every partition of a transaction gets one marker with the decided outco
 Rule: a listed partition without a marker although Complete* was written (`missing`); a COMMIT without any transaction
 (`unexpected`); an outcome other than decided, alone (`wrong_outcome`) or beside partitions that have the decided one
 (`torn`); an epoch other than decided (`wrong_epoch`); a first marker behind Complete* (`early_completion`). The first
-marker of a transaction in a partition counts; resends are `duplicate`, info. A crash can do it without a defect in the
+marker of a transaction in a partition counts; resends are `duplicate`, info. Clocks further apart than
+`clock_skew_ms` leave markers unjudged (`other_clock`, info). A crash can do it without a defect in the
 client: a coordinator loads its log to the end, not to the high watermark
 (`TransactionStateManager.loadTransactionMetadata`), and writes markers for a Prepare* that no other replica has; when
 another one leads later, that record is cut off and the transaction is decided anew. The records were exposed all the
@@ -28,6 +29,7 @@ from pipeline.detect.finding import (
     findings,
     here,
     in_coordinator,
+    on,
     on_marker,
     on_partition,
     text,
@@ -51,8 +53,9 @@ _TITLES = {
 def find(
     *, partition_txn: DataFrame, transaction_partition: DataFrame, kept_promise: DataFrame
 ) -> DataFrame:
-    """One finding a marker, or a transaction and partition for `missing`."""
-    return _missing(transaction_partition).unionByName(_markers(partition_txn, kept_promise))
+    """One finding a marker, a transaction and partition for `missing`, a partition for `other_clock`."""
+    found = _missing(transaction_partition).unionByName(_markers(partition_txn, kept_promise))
+    return found.unionByName(_other_clock(partition_txn))
 
 
 def _missing(transaction_partition: DataFrame) -> DataFrame:
@@ -142,4 +145,42 @@ def _marker_findings(rows: DataFrame) -> DataFrame:
             here("marker_offset", "marker"),
             in_coordinator("transaction_offset", "first record of the transaction"),
         ],
+    )
+
+
+def _other_clock(partition_txn: DataFrame) -> DataFrame:
+    """What could not be judged must not look clean: one finding a partition."""
+    at = F.col("marker_offset")
+    rows = (
+        partition_txn.filter(F.col("alignment") == "other_clock")
+        .groupBy("copy", "topic", "partition")
+        .agg(
+            F.count("*").alias("marker_count"),
+            F.min(at).alias("first_offset"),
+            F.max(at).alias("last_offset"),
+            F.min("marker_ms").alias("first_ms"),
+            F.max("marker_ms").alias("last_ms"),
+        )
+    )
+    return findings(
+        rows,
+        code=CODE,
+        class_="other_clock",
+        severity="info",
+        certainty="consistent_with",
+        **on(
+            topic="topic",
+            partition="partition",
+            first_offset="first_offset",
+            last_offset="last_offset",
+            first_timestamp_ms="first_ms",
+            last_timestamp_ms="last_ms",
+        ),
+        title="{marker_count} markers of {topic}-{partition} not judged: the brokers' clocks differ",
+        explanation="{marker_count} markers of {topic}-{partition}, offsets {first_offset}..{last_offset}, fit no "
+        "transaction by their time, nor do their neighbours: the clocks of this partition's leader and "
+        "of the transaction coordinator differ by more than clock_skew_ms, or one of them jumped.",
+        advice="Synchronise the brokers' clocks; set clock_skew_ms above their difference and audit again.",
+        refuted_by="clocks that were never further apart than clock_skew_ms",
+        evidence=[here("first_offset", "first marker that was not judged")],
     )

@@ -21,6 +21,7 @@ class Alignment(NamedTuple):
     Attributes:
         promise: By marker: index of its promise, or -1.
         is_ambiguous: By marker: several promises fit.
+        is_untimed: By marker: its time tells nothing, for two clocks are further apart than the configured skew.
         low: By marker: least difference, in ms, of its clock to the coordinator's.
         high: By marker: greatest difference.
         first_marker: By promise: index of its first marker, or -1.
@@ -29,6 +30,7 @@ class Alignment(NamedTuple):
 
     promise: Longs
     is_ambiguous: NDArray[np.bool_]
+    is_untimed: NDArray[np.bool_]
     low: Longs
     high: Longs
     first_marker: Longs
@@ -52,15 +54,22 @@ def align(
     """
     count = len(markers.offset)
     found = np.full(count, -1, np.int64)
-    ambiguous = np.zeros(count, np.bool_)
+    ambiguous, untimed = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     clock = np.full((2, count), clock_skew_ms, np.int64) * np.array([[-1], [1]])
     if count and len(promises.producer_id):
         _by_epoch(markers, promises, found)
-        by_time(markers, promises, found, ambiguous, clock, clock_skew_ms, is_evidence)
+        by_time(markers, promises, found, ambiguous, untimed, clock, clock_skew_ms, is_evidence)
+        untimed |= _is_ahead_of_later(markers.ms, clock_skew_ms)
         _release(markers, promises, found, is_evidence)
-        _by_producer(markers, promises, found, is_evidence & ~ambiguous)
+        _by_producer(markers, promises, found, is_evidence & ~ambiguous & ~untimed)
     first, counts = _first_markers(found, len(promises.producer_id))
-    return Alignment(found, ambiguous, clock[0], clock[1], first, counts)
+    return Alignment(found, ambiguous, untimed, clock[0], clock[1], first, counts)
+
+
+def _is_ahead_of_later(ms: Longs, skew: int) -> NDArray[np.bool_]:
+    """Markers whose time a later marker's disproves: a clock was ahead, and was put back."""
+    times = np.where(ms == NONE, OPEN_END, ms)
+    return np.asarray((ms != NONE) & (ms - skew > np.minimum.accumulate(times[::-1])[::-1]))
 
 
 def _by_epoch(markers: Markers, promises: Promises, found: Longs) -> None:

@@ -14,17 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.replay.clock import MIN_VOTERS, clocks
+
 Longs = NDArray[np.int64]
 NONE = -(2**62)
 OPEN_END = 2**62
+ROUNDING_MS = 1
+"""Times are whole milliseconds: two that are half a millisecond apart differ by 0 or by 1."""
 SAMPLE = 400
 """Markers of one group that vote; more do not move the result."""
 CANDIDATES = 512
 """Transactions that one marker may vote for."""
 NEIGHBOURS = 4
 """Transactions of one epoch follow each other: only the last few before a marker can hold it."""
-MIN_VOTERS = 3
-"""Fewer markers estimate nothing: then the configured clock skew is the tolerance."""
 _SPAN = 1 << 41
 """Room for one producer's times in a combined key: 69 years of milliseconds."""
 
@@ -81,6 +83,7 @@ def by_time(
     promises: Promises,
     found: Longs,
     ambiguous: NDArray[np.bool_],
+    untimed: NDArray[np.bool_],
     clock: Longs,
     skew: int,
     is_evidence: NDArray[np.bool_],
@@ -109,25 +112,75 @@ def by_time(
     member = member.ravel()
     for number in range(int(member.max()) + 1 if len(member) else 0):
         of_group = np.flatnonzero(member == number)
-        voters = of_group[is_evidence[rest[of_group]]]
-        low, high = _clock_offset(
-            markers.ms[rest[voters]],
-            markers.type[rest[voters]],
-            code[voters],
-            blocks,
-            promises,
-            skew,
+        voters = np.flatnonzero(is_evidence[rest[of_group]])
+        one = _Group(markers, promises, blocks, rest[of_group], code[of_group], skew)
+        known = clocks(voters, len(of_group), skew, one.estimate, one.agrees)
+        clock[0, rest[of_group]], clock[1, rest[of_group]] = known.low, known.high
+        fits, best = one.holders(known.low, known.high)
+        fits[~known.is_known] = 0
+        found[one.which[fits == 1]] = best[fits == 1]
+        ambiguous[one.which[fits > 1]] = True
+        untimed[one.which[~known.is_known]] = True
+
+
+class _Group(NamedTuple):
+    """Markers of one leader epoch of the partition that one epoch of a coordinator partition sent.
+
+    Attributes:
+        which: Their indices in `markers`.
+        code: Their producer id and epoch, as `blocks` numbers them.
+        skew: Configured clock skew, in ms.
+    """
+
+    markers: Markers
+    promises: Promises
+    blocks: _Blocks
+    which: Longs
+    code: Longs
+    skew: int
+
+    def estimate(self, voters: Longs) -> tuple[int, int, bool]:
+        """Clock that most of these markers agree on, and whether all do."""
+        which = self.which[voters]
+        return _clock_offset(
+            self.markers.ms[which],
+            self.markers.type[which],
+            self.code[voters],
+            self.blocks,
+            self.promises,
+            self.skew,
         )
-        clock[0, rest[of_group]], clock[1, rest[of_group]] = low, high
-        _contain(
-            markers,
-            promises,
-            blocks,
-            rest[of_group],
-            code[of_group],
-            (low, high, skew),
-            found,
-            ambiguous,
+
+    def agrees(self, low: Longs, high: Longs) -> NDArray[np.bool_]:
+        """By marker: several transactions hold it, or one of its outcome."""
+        fits, best = self.holders(low, high)
+        is_own = self.promises.outcome[best] == self.markers.type[self.which]
+        return np.asarray((fits > 1) | ((fits == 1) & is_own))
+
+    def holders(self, low: Longs, high: Longs) -> tuple[Longs, Longs]:
+        """By marker: how many transactions hold it, and one of them.
+
+        First by the clock alone, then, for what fits nothing, with the clock skew on the side that another
+        coordinator epoch stamped.
+        """
+        count = len(self.which)
+        fits, best = self._held(np.arange(count), low, high, 0, NEIGHBOURS)
+        rest = np.flatnonzero(fits == 0)
+        if len(rest):
+            fits[rest], best[rest] = self._held(rest, low, high, self.skew, CANDIDATES)
+        return fits, best
+
+    def _held(
+        self, at: Longs, low: Longs, high: Longs, slack: int, reach: int
+    ) -> tuple[Longs, Longs]:
+        return _holders(
+            self.markers,
+            self.promises,
+            self.blocks,
+            self.which[at],
+            self.code[at],
+            (low[at], high[at], slack),
+            reach,
         )
 
 
@@ -149,10 +202,10 @@ def _code(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
 
 def _clock_offset(
     ms: Longs, kind: Longs, code: Longs, blocks: _Blocks, promises: Promises, skew: int
-) -> tuple[int, int]:
-    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on."""
+) -> tuple[int, int, bool]:
+    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on; whether all do."""
     if len(ms) < MIN_VOTERS:
-        return -skew, skew
+        return -skew, skew, False
     if len(ms) > SAMPLE:
         pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
         ms, kind, code = ms[pick], kind[pick], code[pick]
@@ -175,35 +228,9 @@ def _clock_offset(
     total = np.cumsum(votes[:-1])
     best = np.flatnonzero(total == total.max())
     if total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
-        return -skew, skew
-    return int(best[0]) - skew, int(best[-1]) - skew
-
-
-def _contain(
-    markers: Markers,
-    promises: Promises,
-    blocks: _Blocks,
-    which: Longs,
-    code: Longs,
-    clock: tuple[int, int, int],
-    found: Longs,
-    ambiguous: NDArray[np.bool_],
-) -> None:
-    """Finds the one transaction whose interval holds each marker; two are ambiguous.
-
-    First by the estimated clock alone, then, for what fits nothing, with the clock skew on the side that another
-    coordinator epoch stamped.
-    """
-    low, high, skew = clock
-    fits, best = _holders(markers, promises, blocks, which, code, (low, high, 0), NEIGHBOURS)
-    rest = np.flatnonzero(fits == 0)
-    if len(rest):
-        more, other = _holders(
-            markers, promises, blocks, which[rest], code[rest], (low, high, skew), CANDIDATES
-        )
-        fits[rest], best[rest] = more, other
-    found[which[fits == 1]] = best[fits == 1]
-    ambiguous[which[fits > 1]] = True
+        return -skew, skew, bool(total.max() == len(ms))
+    least, greatest = int(best[0]) - ROUNDING_MS, int(best[-1]) + ROUNDING_MS
+    return least - skew, greatest - skew, bool(total.max() == len(ms))
 
 
 def _holders(
@@ -212,7 +239,7 @@ def _holders(
     blocks: _Blocks,
     which: Longs,
     code: Longs,
-    clock: tuple[int, int, int],
+    clock: tuple[Longs, Longs, int],
     reach: int,
 ) -> tuple[Longs, Longs]:
     """By marker: how many transactions hold it, and one of them, among the last `reach` that began before it."""

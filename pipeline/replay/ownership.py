@@ -23,6 +23,7 @@ ALIGNMENTS = {
     "aligned": "the marker of its transaction",
     "resent": "another marker of a transaction that has one already (retry, coordinator failover)",
     "ambiguous": "two transactions fit the marker: not judged",
+    "other_clock": "by the clocks it fits no transaction, nor do its neighbours: clocks too far apart, not judged",
     "in_flight": "later than the coordinator's file reaches",
     "context": "earlier than the coordinator's complete history, or below the partition's",
     "not_copied": "the coordinator's partition is not in the copy",

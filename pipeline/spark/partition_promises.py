@@ -22,7 +22,10 @@ class Promised:
         self.data = data
 
     def mark_doubtful(self, found: Alignment) -> None:
-        """Promises that an ambiguous marker fits: nobody knows whether they were kept."""
+        """Promises that an ambiguous marker fits, or one of unknown time may: nobody knows whether they were kept."""
+        untimed = np.unique(self.data.markers.coordinator_partition[found.is_untimed & (found.promise < 0)])
+        may_fit = np.isin(self.data.promise["coordinator_partition"], untimed)
+        self.data.doubtful |= set(np.flatnonzero(may_fit).tolist())
         one, skew = self.data.promise, self.data.tolerances.clock_skew_ms
         until = self.data.promises.complete_ms
         for at in np.flatnonzero(found.is_ambiguous):
@@ -37,7 +40,8 @@ class Promised:
     def late(self, found: Alignment, evidence: np.ndarray[Any, Any]) -> set[int]:
         """Promises whose marker came only after Complete* (versions 0 and 1, whose epochs name nothing)."""
         markers = self.data.markers
-        alone = evidence & (found.promise < 0) & ~found.is_ambiguous & (markers.type == 1)
+        alone = evidence & (found.promise < 0) & (markers.type == 1)
+        alone &= ~found.is_ambiguous & ~found.is_untimed
         return {
             number
             for at in np.flatnonzero(alone)

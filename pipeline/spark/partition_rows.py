@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.replay.alignment import NONE, Alignment, Longs, align
+from pipeline.replay.clock import is_crowded
 from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import Judgement, Run, judge_unaligned
 from pipeline.spark.partition_input import KEYS, Coverage, PartitionInput, value
@@ -77,11 +78,13 @@ class _Partition:
         promise_of[self.data.order[has]] = found.promise[has]
         alignments[self.data.order] = np.where(has, "aligned", "context")
         alignments[self.data.order[found.is_ambiguous]] = "ambiguous"
+        is_untimed = found.is_untimed & evidence
+        alignments[self.data.order[is_untimed]] = "other_clock"
         is_first = np.zeros(len(self.data.order), np.bool_)
         is_first[found.first_marker[found.first_marker >= 0]] = True
         alignments[self.data.order[has & ~is_first]] = "resent"
         self._mark_differences(found, has & is_first, alignments)
-        for at in np.flatnonzero(~has & ~found.is_ambiguous):
+        for at in np.flatnonzero(~has & ~found.is_ambiguous & ~is_untimed):
             alignments[self.data.order[at]] = self._unaligned(int(at), bool(evidence[at]), found)
         mine = np.flatnonzero(promise_of >= 0)
         owner_offset[mine] = self.data.promise["transaction_offset"][promise_of[mine]]
@@ -123,7 +126,19 @@ class _Partition:
         # A marker before it may have been cut away, unless history holds the time of the decision.
         known = self.data.promises.prepare_ms[number] - self.data.tolerances.clock_skew_ms
         late = self.data.is_late(at, number) & (known > self.data.whole_from_ms) & ~other & ~epoch
+        late &= ~found.is_untimed[at]
+        late &= ~self._is_clock(at, late)
         alignments[self.data.order[at[late]]] = "early_completion"
+
+    def _is_clock(self, at: Longs, late: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Markers behind Complete* in a crowd of such: that is the clock of one of the brokers."""
+        result = np.zeros(len(at), np.bool_)
+        markers = self.data.markers
+        group = np.stack((markers.leader_epoch[at], markers.coordinator_partition[at]))
+        for pair in np.unique(group[:, late], axis=1).T:
+            mine = np.flatnonzero((group == pair[:, None]).all(axis=0))
+            result[mine] = is_crowded(late[mine])
+        return result
 
     def _unaligned(self, at: int, evidence: bool, found: Alignment) -> str:
         markers = self.data.markers

@@ -268,7 +268,7 @@ def test_generated_markers_find_their_own_or_none(seed: int, gap_ms: int) -> Non
     found = aligned(marks, owed)
     wrong = (found.promise >= 0) & (found.promise != wanted)
     assert not wrong.any()
-    assert (found.promise >= 0).mean() > (0.99 if gap_ms >= 60 else 0.8)
+    assert (found.promise >= 0).mean() > (0.97 if gap_ms >= 60 else 0.8)
 
 
 def test_a_producer_of_a_hundred_transactions_a_second() -> None:

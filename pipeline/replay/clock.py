@@ -1,0 +1,126 @@
+"""By how much the clock of a data partition's leader is ahead of the coordinator's.
+
+Two brokers' clocks drift, and NTP steps them: one number for the whole life of a leader does not exist. So the number
+that most markers of a group agree on holds only where the markers around agree as well; elsewhere it is estimated anew,
+stretch by stretch, and where that fails too, all that is known is the configured clock skew, or not even that. A marker
+that does not fit is one only if no single difference explains it and its neighbours on either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+MIN_VOTERS = 3
+"""Fewer markers estimate nothing: then the configured clock skew is the tolerance."""
+AROUND = 4
+"""Markers on each side of one that have to bear out its clock."""
+AGREEING = 2 / 3
+"""Share of the markers around that have to fit for a misfit to be the marker's own."""
+STRETCHES = 64
+"""A group whose clock is not one is estimated in at most that many stretches."""
+STRETCH = 32
+"""Markers of a stretch, at least."""
+MISFITS = 2000
+"""Markers of a group that are looked at one by one; the clocks of one with more are not known so well."""
+
+
+class Clock(NamedTuple):
+    """Marker clock minus coordinator clock, by marker of one group in offset order.
+
+    Attributes:
+        low: least, in ms.
+        high: greatest, in ms.
+        is_known: False where too few markers around fit any transaction within the configured skew.
+    """
+
+    low: Longs
+    high: Longs
+    is_known: Flags
+
+
+def clocks(
+    voters: Longs,
+    count: int,
+    skew: int,
+    estimate: Callable[[Longs], tuple[int, int, bool]],
+    agrees: Callable[[Longs, Longs], Flags],
+) -> Clock:
+    """Clock of each marker of a group.
+
+    Args:
+        voters: Markers of the group, ascending, whose own transaction must be in the coordinator's file.
+        count: Markers of the group.
+        skew: Largest difference that the configuration tolerates, in ms.
+        estimate: Range that most of these voters agree on, and whether all do.
+        agrees: By marker: a transaction of its outcome holds it under these bounds, by marker.
+    """
+    least, greatest, _ = estimate(voters)
+    low, high = np.full(count, least, np.int64), np.full(count, greatest, np.int64)
+    is_known = np.ones(count, np.bool_)
+    if len(voters) < MIN_VOTERS or agrees(low, high)[voters].all():
+        return Clock(low, high, is_known)
+    stretches = list(_stretches(voters, count))
+    is_doubtful = _is_doubtful(agrees(low, high), voters, count)
+    for stretch, mine in stretches:
+        if is_doubtful[stretch].any():
+            low[stretch], high[stretch], _ = estimate(mine)
+    fits = agrees(low, high)
+    is_doubtful = _is_doubtful(fits, voters, count)
+    low[is_doubtful], high[is_doubtful] = -skew, skew
+    is_unknown = is_doubtful & _is_doubtful(agrees(low, high), voters, count)
+    for stretch, _ in stretches:
+        is_known[stretch] = not is_unknown[stretch].any()
+    misfits = np.flatnonzero(~fits[voters] & ~is_doubtful[voters])
+    for number, at in enumerate(misfits):
+        bounds = (-skew, skew)
+        if number < MISFITS:
+            bounds = _shared(voters, int(at), estimate) or (low[voters[at]], high[voters[at]])
+        low[voters[at]], high[voters[at]] = bounds
+    return Clock(low, high, is_known)
+
+
+def _stretches(voters: Longs, count: int) -> Iterator[tuple[slice, Longs]]:
+    """Markers one after the other, and the voters among them."""
+    size = max(STRETCH, -(-len(voters) // STRETCHES))
+    for first in range(0, len(voters), size):
+        begin = int(voters[first]) if first else 0
+        end = int(voters[first + size]) if first + size < len(voters) else count
+        yield slice(begin, end), voters[first : first + size]
+
+
+def _shared(
+    voters: Longs, at: int, estimate: Callable[[Longs], tuple[int, int, bool]]
+) -> tuple[int, int] | None:
+    """One difference that explains a voter and those before it, around it or behind it."""
+    for before, behind in ((AROUND, AROUND), (2 * AROUND, 0), (0, 2 * AROUND)):
+        around = voters[max(at - before, 0) : at + behind + 1]
+        least, greatest, is_shared = estimate(around)
+        if is_shared and len(around) >= MIN_VOTERS:
+            return least, greatest
+    return None
+
+
+def _is_doubtful(fits: Flags, voters: Longs, count: int) -> Flags:
+    """By marker: too few of the voters around it fit."""
+    is_low = is_crowded(~fits[voters])
+    return np.asarray(is_low[nearest(voters, count)])
+
+
+def is_crowded(is_odd: Flags) -> Flags:
+    """By event in order: over a third of those around it, itself included, are odd; of less than three, none."""
+    total = np.concatenate(([0], np.cumsum(is_odd)))
+    at = np.arange(len(is_odd))
+    first, last = np.maximum(at - AROUND, 0), np.minimum(at + AROUND + 1, len(is_odd))
+    share = (total[last] - total[first]) / np.maximum(last - first, 1)
+    return np.asarray((share > 1 - AGREEING) & (last - first >= MIN_VOTERS))
+
+
+def nearest(voters: Longs, count: int) -> Longs:
+    """By marker: number of the voter at or behind it, else of the last one."""
+    return np.minimum(np.searchsorted(voters, np.arange(count)), len(voters) - 1)
