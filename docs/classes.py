@@ -137,6 +137,15 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             bypass="a commit stamped before that marker",
             early_completion="offsets whose marker came after the transaction was declared complete",
         ),
+        Class(
+            "regression",
+            "info",
+            "consistent_with",
+            "a lower commit and a new generation behind a commit that stood in a window",
+        ),
+        Class(
+            "healed", "info", "suspicion", "the same, under a leader that had read the log again"
+        ),
     ),
     "content_duplicate": (
         Class(

@@ -45,3 +45,6 @@ NO_SEQUENCE = -1
 MAX_SEQUENCE = 2147483647
 TWO_PHASE_TIMEOUT_MS = 2147483647
 """Timeout of two-phase-commit transactions (KIP-939): never late."""
+
+GROUP_RECORDS = (2, 3, 11, 17)
+"""Key types of a group's own records: classic, consumer, share, streams (Kafka: `CoordinatorRecordType`)."""

@@ -19,6 +19,7 @@ from tests.planting import (
     in_gaps,
     in_health,
     in_markers,
+    in_offsets,
     in_sidecars,
 )
 from tests.planting.copied import CopiedLogs
@@ -45,9 +46,10 @@ _OLD = (
     in_coordinator.illegal_transition, in_coordinator.partition_set_shrank,
     in_coordinator.epoch_rule, in_coordinator.impossible_state, in_coordinator.wrong_partition,
     in_coordinator.producer_id_shared, in_coordinator.timeout_changed,
-    in_coordinator.prepare_with_all_markers, in_coordinator.regressed, in_coordinator.blocked,
-    in_coordinator.mixed, in_coordinator.beyond_end, in_coordinator.bypass,
-    in_coordinator.early_answer, in_coordinator.lost_batch,
+    in_coordinator.prepare_with_all_markers, in_offsets.regressed, in_offsets.blocked,
+    in_offsets.mixed, in_offsets.beyond_end, in_offsets.bypass,
+    in_offsets.race_regression, in_offsets.healed, in_offsets.early_answer,
+    in_coordinator.lost_batch,
     in_files.crc, in_files.torn_tail, in_files.zero_tail, in_files.zeroed_block,
     in_files.unreadable, in_files.segment_overlap, in_files.gap_between_segments,
     in_sidecars.index_mismatch, in_sidecars.timeindex_mismatch, in_sidecars.snapshot_mismatch,

@@ -58,6 +58,7 @@ class Read(NamedTuple):
         states: Replica id -> coordinator records that count, by offset.
         commits: Replica id -> offset commits that count, by offset.
         sidecars: Rows of `bronze.sidecar`.
+        groups: Rows of `bronze.group_metadata`.
     """
 
     plan: Plan
@@ -73,6 +74,7 @@ class Read(NamedTuple):
     states: dict[int, list[Row]]
     commits: dict[int, list[Row]]
     sidecars: list[Row]
+    groups: list[Row]
 
     @property
     def ingested(self) -> Read:
@@ -108,6 +110,7 @@ def read(root: Path | str, config: Config) -> Read:
         {replica: [_batch(row) for row in rows] for replica, rows in batches.items()},
         {replica: _counting(rows, keep_from) for replica, rows in states.items()},
         _by_replica(kinds["offset_commit"], _COMMIT, keep_from), _details(kinds["sidecar"]),
+        _details(kinds["group_metadata"]),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.detect.coordinator_state import STUCK_MS
 from pipeline.spark import version_inputs
 from pipeline.spark.race_inputs import fixed_from_ms
-from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+from schemas.codes import GROUP_RECORDS, OFFSETS_TOPIC, TXN_TOPIC
 from tests import pure_content, pure_health, pure_sidecars
 from tests.pure_audit import Replayed
 from tests.pure_files import damage, divergence, finding, snapshot_only
@@ -220,6 +220,7 @@ def _races(one: Replayed) -> Iterator[Row]:
             where = run | {"first_offset": run["marker_offset"]}
             yield finding("offset_race", "early_completion", "major", where)
     seen = set()
+    windows: dict[tuple[int, int, int], Row] = {}
     for row in one.offsets:
         place = (row, row["offsets_partition"], row["leader_epoch"], row["append_ms"])
         if not row["is_transactional"] or not is_exposed(*place):
@@ -230,10 +231,40 @@ def _races(one: Replayed) -> Iterator[Row]:
         is_window = (
             row["race_ms"] is not None and 0 <= row["race_ms"] < one.read.config.race_window_ms
         )
+        if is_window:
+            windows[row["copy"], row["offsets_partition"], row["record_offset"]] = row
         if is_window and key not in seen:
             seen.add(key)
             where = row | {"topic": OFFSETS_TOPIC, "partition": row["offsets_partition"]}
             yield finding("offset_race", "window", "info", where, first_offset=None)
+    for row in one.offsets:
+        higher = windows.get((row["copy"], row["offsets_partition"], row["previous_record_offset"]))
+        if higher is not None and _is_rewound(one, row):
+            is_reloaded = (row["leader_epoch"] or 0) > (higher["leader_epoch"] or 0)
+            yield finding("offset_race", "healed" if is_reloaded else "regression", "info", row,
+                           first_offset=row["record_offset"])  # fmt: skip
+
+
+def _is_rewound(one: Replayed, row: Row) -> bool:
+    """Whether a commit went back behind a new generation of its group."""
+    if (
+        row["outcome"] != "materialised"
+        or row["committed_offset"] >= row["previous_committed_offset"]
+    ):
+        return False
+    mine = {
+        place.replica_id
+        for place in places(one.read, OFFSETS_TOPIC)
+        if (place.copy, place.partition) == (row["copy"], row["offsets_partition"])
+    }
+    return any(
+        group["replica_id"] in mine
+        and group["record_type"] in GROUP_RECORDS
+        and group["group_id"] == row["group_id"]
+        and group["generation_or_epoch"] is not None
+        and row["previous_record_offset"] < group["base_offset"] < row["record_offset"]
+        for group in one.read.groups
+    )
 
 
 def _exposed(one: Replayed) -> Callable[[Row, int, int, int], bool]:

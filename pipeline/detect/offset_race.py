@@ -7,10 +7,13 @@ mixed up with it (KAFKA-17507).
 Rule, one class a rung: a marker and the producer's next transactional offset batch within `race_window_ms` under one
 leader epoch (`window`: one finding per group and producer with the distribution); a commit stamped before that
 marker (`bypass`); a marker behind its transaction's Complete*, so that the next transaction could begin before the
-group coordinator had read the end of this one (`early_completion`). A window is not an event: the log is always right,
-only the broker's memory was wrong until it read the log again.
+group coordinator had read the end of this one (`early_completion`); a commit that goes back behind one that stood in
+a window, with a new generation of the group between the two, under the same leader (`regression`: a consumer that was
+answered the stale offset leaves this) or under a later one that had read the log again (`healed`). A window is not
+an event: the log is always right, only the broker's memory was wrong until it read the log again.
 
-Normal: windows of a few milliseconds on any busy group, on immune brokers too.
+Normal: windows of a few milliseconds on any busy group, on immune brokers too; a client that seeks back leaves the
+same records as a stale answer does.
 
 Refuted by: brokers at 3.9.1, 4.0.0 or later (`--kafka-version`), or the new group coordinator.
 """
@@ -40,12 +43,23 @@ _ADVICE = (
 )
 
 
-def find(*, race_scope: DataFrame, early_marker: DataFrame, race_window_ms: int) -> DataFrame:
+def find(
+    *,
+    race_scope: DataFrame,
+    early_marker: DataFrame,
+    rewound: DataFrame,
+    race_window_ms: int,
+) -> DataFrame:
     """Windows by group and producer, and each record or marker that stands on a higher rung."""
     is_window = F.col("race_ms").between(0, race_window_ms - 1)
     rows = race_scope.filter(F.col("is_transactional") & is_window)
     bypassing = race_scope.filter(F.col("is_transactional") & F.col("is_before_marker"))
-    return _windows(rows).unionByName(_bypasses(bypassing)).unionByName(_early(early_marker))
+    return (
+        _windows(rows)
+        .unionByName(_bypasses(bypassing))
+        .unionByName(_early(early_marker))
+        .unionByName(_regressions(rows, rewound))
+    )
 
 
 def _windows(rows: DataFrame) -> DataFrame:
@@ -122,5 +136,40 @@ def _early(rows: DataFrame) -> DataFrame:
         evidence=[
             in_offsets("marker_offset", "marker", partition="partition"),
             in_coordinator("transaction_offset", "first record of the transaction"),
+        ],
+    )
+
+
+def _regressions(in_window: DataFrame, rewound: DataFrame) -> DataFrame:
+    higher = in_window.select(
+        "copy",
+        "offsets_partition",
+        F.col("record_offset").alias("previous_record_offset"),
+        F.col("race_ms").alias("window_ms"),
+        F.col("leader_epoch").alias("window_leader_epoch"),
+    )
+    rows = rewound.join(higher, ["copy", "offsets_partition", "previous_record_offset"])
+    is_reloaded = F.col("leader_epoch") > F.col("window_leader_epoch")
+    return findings(
+        rows,
+        code=CODE,
+        class_=F.when(is_reloaded, F.lit("healed")).otherwise(F.lit("regression")),
+        severity="info",
+        certainty=F.when(is_reloaded, F.lit("suspicion")).otherwise(F.lit("consistent_with")),
+        **on_commit(),
+        title="{group_id} went back on {topic}-{partition} behind a race window: "
+        "{previous_committed_offset} -> {committed_offset}",
+        explanation="The commit of {previous_committed_offset} (offset {previous_record_offset} of "
+        "__consumer_offsets-{offsets_partition}) came {window_ms} ms after its producer's previous marker, under "
+        "leader epoch {window_leader_epoch}. Then the group had a new generation (offset {generation_offset}), and the "
+        "next commit, at offset {record_offset} under leader epoch {leader_epoch}, is {committed_offset}. A consumer "
+        "that was answered a stale offset leaves this; so does a client that seeks back. A later leader epoch "
+        "has read the log again and answers right.",
+        advice=_ADVICE,
+        refuted_by="brokers at 3.9.1, 4.0.0 or later, the new group coordinator, or a client that sought back",
+        evidence=[
+            in_offsets("previous_record_offset", "higher commit, in the window"),
+            in_offsets("generation_offset", "new generation of the group"),
+            in_offsets("record_offset", "lower commit"),
         ],
     )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pipeline.spark import stored
 from schemas import bronze, silver
+from schemas.codes import GROUP_RECORDS
 from schemas.table import Table
 
 Array = np.ndarray[Any, Any]
@@ -57,10 +58,6 @@ class Columns:
         return Counter(
             {word: int(n) for word, n in zip(self.words[name], counted, strict=True) if n}
         )
-
-
-_GROUP_RECORDS = (2, 3, 11, 17)
-"""`CoordinatorRecordType` of a group as a whole: classic, consumer, share, streams."""
 
 
 class Facts:
@@ -213,7 +210,7 @@ class Facts:
         ):
             for text in piece["detail"].to_pylist():
                 row = json.loads(text)
-                is_one = row["record_type"] in _GROUP_RECORDS and row.get("group_id") in groups
+                is_one = row["record_type"] in GROUP_RECORDS and row.get("group_id") in groups
                 if is_one and row["generation_or_epoch"] is not None:
                     found[row["group_id"], row["base_offset"]] = row
         return [found[key] for key in sorted(found)]

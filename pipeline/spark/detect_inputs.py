@@ -16,7 +16,7 @@ from pipeline.spark.divergence_inputs import divergence
 from pipeline.spark.gap_inputs import sequence_gaps
 from pipeline.spark.health import health
 from pipeline.spark.pinned import pinned_offset
-from pipeline.spark.race_inputs import early_marker, race_scope
+from pipeline.spark.race_inputs import early_marker, race_scope, rewound
 from pipeline.spark.sidecars import sidecar_damage, txn_index
 from pipeline.spark.silver import Run
 from pipeline.spark.stated import NONE
@@ -32,6 +32,7 @@ __all__ = [
     "health",
     "pinned_offset",
     "race_scope",
+    "rewound",
     "sequence_gaps",
     "sidecar_damage",
     "txn_index",

@@ -23,7 +23,9 @@ class Promised:
 
     def mark_doubtful(self, found: Alignment) -> None:
         """Promises that an ambiguous marker fits, or one of unknown time may: nobody knows whether they were kept."""
-        untimed = np.unique(self.data.markers.coordinator_partition[found.is_untimed & (found.promise < 0)])
+        untimed = np.unique(
+            self.data.markers.coordinator_partition[found.is_untimed & (found.promise < 0)]
+        )
         may_fit = np.isin(self.data.promise["coordinator_partition"], untimed)
         self.data.doubtful |= set(np.flatnonzero(may_fit).tolist())
         one, skew = self.data.promise, self.data.tolerances.clock_skew_ms

@@ -16,7 +16,7 @@ from pipeline.spark.silver import Run
 from pipeline.spark.stated import NONE
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
-from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
+from schemas.codes import GROUP_RECORDS, OFFSETS_TOPIC, TXN_TOPIC
 
 
 def race_scope(run: Run) -> Held:
@@ -47,6 +47,46 @@ def early_marker(run: Run) -> Held:
         "epoch": F.col("marker_leader_epoch"),
     }  # fmt: skip
     return tables.localise(_exposed(run, markers, **at))
+
+
+def rewound(run: Run) -> Held:
+    """Commits that went back behind a transactional one, with a new generation of their group in between.
+
+    Only a consumer that was assigned anew asks where to go on (OffsetFetch) and can have been answered a stale offset.
+    """
+    is_lower = F.col("committed_offset") < F.col("previous_committed_offset")
+    is_lower &= (F.col("outcome") == "materialised") & F.col("previous_is_transactional")
+    lower = tables.localise(run.silver(silver.COMMITTED_OFFSET).filter(is_lower))
+    if lower.is_empty:
+        return Held(lower.rows.withColumn("generation_offset", F.lit(None).cast("bigint")), True)
+    is_generation = F.col("record_type").isin(*GROUP_RECORDS)
+    is_generation &= F.col("generation_or_epoch").isNotNull()
+    generations = (
+        run.bronze(bronze.GROUP_METADATA)
+        .filter(is_generation)
+        .join(F.broadcast(_offsets_places(run)), "replica_id", how="inner")
+        .select("copy", "offsets_partition", "group_id", "base_offset")
+    )
+    key = ["copy", "offsets_partition", "record_offset"]
+    is_between = F.col("base_offset").between(
+        F.col("previous_record_offset"), F.col("record_offset")
+    )
+    between = (
+        generations.join(F.broadcast(lower.rows), ["copy", "offsets_partition", "group_id"])
+        .filter(is_between)
+        .groupBy(*key)
+        .agg(F.max("base_offset").alias("generation_offset"))
+    )
+    return tables.localise(lower.rows.join(between, key, how="inner"))
+
+
+def _offsets_places(run: Run) -> DataFrame:
+    rows = [
+        (one.replica_id, one.copy, one.partition)
+        for one in run.facts
+        if one.is_replayed and one.topic == OFFSETS_TOPIC
+    ]
+    return tables.local(run.spark, rows, "replica_id bigint, copy int, offsets_partition int")
 
 
 def _is_fixed(run: Run, label: str) -> bool:

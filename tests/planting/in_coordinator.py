@@ -1,15 +1,14 @@
-"""Faults in `__transaction_state` and `__consumer_offsets`, gaps: detections 6 to 9."""
+"""Faults in `__transaction_state`, gaps: detections 6 and 9."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 
 from tests import builders
-from tests.planting.copied import CopiedLogs, Row
+from tests.planting.copied import CopiedLogs
 from tests.planting.expected import Planted, planted
 from tests.planting.in_data import LATE_MS, middle_run, user_runs
-from tests.planting.transactions import PREPARE, TOPIC, Coordinator, State, home, runs
+from tests.planting.transactions import PREPARE, TOPIC, Coordinator, State, home
 
 OFFSETS = "__consumer_offsets"
 
@@ -136,112 +135,6 @@ def double_epoch_bump(logs: CopiedLogs) -> Planted:
             logs.save(*name, rows)
         return _found(["double_epoch_bump", "epoch_rule"], states[-1])
     raise LookupError("no version-2 transaction in this recording")
-
-
-# -- committed offsets ----------------------------------------------------------------------------
-
-
-def _committed(logs: CopiedLogs) -> tuple[int, list[Row], list[int]]:
-    """Return an offsets partition, its rows and the rows of committed transactional offsets."""
-    found = runs(logs, lambda topic: topic == OFFSETS)
-    partition = found[-1].partition
-    rows = logs.rows(OFFSETS, partition)
-    commits = [
-        run.data[0] for run in found
-        if run.partition == partition and run.marker >= 0 and rows[run.marker].outcome
-        and rows[run.data[0]].records == 1
-    ]  # fmt: skip
-    return partition, rows, commits
-
-
-def _key(row: Row) -> tuple[str, str, int]:
-    key, at, texts = row.record()[0], 2, []
-    for _ in range(2):
-        size = struct.unpack_from(">h", key, at)[0]
-        texts.append(key[at + 2 : at + 2 + size].decode())
-        at += 2 + size
-    return texts[0], texts[1], struct.unpack_from(">i", key, at)[0]
-
-
-def _patch(row: Row, at: int, number: int) -> Row:
-    key, value = row.record()
-    return row.with_record(key, value[:at] + struct.pack(">q", number) + value[at + 8 :])
-
-
-def _of_group(code: str, name: str, row: Row, *may: str, **fields: object) -> Planted:
-    group, topic, partition = _key(row)
-    return planted(code, name, *may, group_id=group, topic=topic, partition=partition, **fields)
-
-
-def regressed(logs: CopiedLogs) -> Planted:
-    """A committed transaction takes a group's offset back."""
-    partition, rows, commits = _committed(logs)
-    last = next(i for i in reversed(commits)
-                if sum(_key(rows[j]) == _key(rows[i]) for j in commits) > 2)  # fmt: skip
-    rows[last] = _patch(rows[last], 2, 1)
-    logs.save(OFFSETS, partition, rows)
-    return _of_group("committed_offset", "regressed", rows[last], "offset_race/regression",
-                     severity=["minor", "major"])  # fmt: skip
-
-
-def blocked(logs: CopiedLogs) -> Planted:
-    """The last marker of a group's transactional offset never came."""
-    partition, rows, commits = _committed(logs)
-    end = max(i for i, row in enumerate(rows) if row.is_marker)
-    mine = [i for i in commits if i < end and rows[i].producer_id == rows[end].producer_id]
-    del rows[end]
-    logs.save(OFFSETS, partition, rows)
-    return _of_group("committed_offset", "blocked", rows[mine[-1]], "hanging_transaction",
-                     "marker_audit/missing")  # fmt: skip
-
-
-def mixed(logs: CopiedLogs) -> Planted:
-    """A plain commit lies between transactional ones."""
-    partition, rows, commits = _committed(logs)
-    middle = rows[commits[len(commits) // 2]]
-    at = commits[len(commits) // 2] + 2
-    plain = Row(middle.with_record(*middle.record()).set(
-        producer_id=-1, epoch=-1, sequence=-1, attributes=0
-    ).at(rows[at - 1].time_ms).data)  # fmt: skip
-    rows.insert(at, plain)
-    logs.save(OFFSETS, partition, rows)
-    return _of_group("committed_offset", "mixed", middle, severity="info")
-
-
-def beyond_end(logs: CopiedLogs) -> Planted:
-    """A committed offset lies behind the end of its partition."""
-    partition, rows, commits = _committed(logs)
-    rows[commits[-1]] = _patch(rows[commits[-1]], 2, 1_000_000)
-    logs.save(OFFSETS, partition, rows)
-    return _of_group("committed_offset", "beyond_end", rows[commits[-1]], severity="minor")
-
-
-def bypass(logs: CopiedLogs) -> Planted:
-    """An offset was requested before the producer's previous transaction had its first marker."""
-    partition, rows, commits = _committed(logs)
-    row, before = rows[commits[-1]], rows[commits[-2]]
-    value = row.record()[1]
-    version, size = struct.unpack(">h", value[:2])[0], struct.unpack(">h", value[14:16])[0]
-    at = 16 + size if version == 3 else 15 + value[14] - 1
-    rows[commits[-1]] = _patch(row, at, before.time_ms - 500)
-    logs.save(OFFSETS, partition, rows)
-    return planted("offset_race", "bypass", producer_id=row.producer_id)
-
-
-def early_answer(logs: CopiedLogs) -> Planted:
-    """The last marker of a group's offsets comes five seconds after Complete*."""
-    coordinator = Coordinator(logs)
-    coordinator.tick_all(LATE_MS)
-    coordinator.save()
-    for partition in sorted({run.partition for run in runs(logs, lambda topic: topic == OFFSETS)}):
-        rows = logs.rows(OFFSETS, partition)
-        at = max((i for i, row in enumerate(rows) if row.is_marker and row.outcome), default=-1)
-        if at >= 0 and all(r.producer_id != rows[at].producer_id for r in rows[at + 1 :]):
-            marker = rows.pop(at)
-            logs.save(OFFSETS, partition, [*rows, marker.at(rows[-1].time_ms + 5_000)])
-            return planted("offset_race", "early_completion", "marker_audit/early_completion",
-                           topic=OFFSETS, partition=partition, producer_id=marker.producer_id)  # fmt: skip
-    raise LookupError("no committed offsets in this recording")
 
 
 def lost_batch(logs: CopiedLogs) -> Planted:

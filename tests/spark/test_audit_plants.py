@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 IS_FULL = os.environ.get("AUDIT_FULL") == "1"
 SOME = (
     "exact_duplicate", "illegal_transition", "orphan_producer", "torn", "crc", "lost_batch",
-    "early_answer", "gap_between_segments", "partition_not_added", "resent", "repeated",
+    "early_answer", "healed", "gap_between_segments", "partition_not_added", "resent", "repeated",
 )  # fmt: skip
 SHORTER = {"code": "committed_offset", "class": "beyond_end"}
 

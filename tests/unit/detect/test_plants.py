@@ -38,6 +38,14 @@ def test_a_planted_fault(name: str, tmp_path: Path) -> None:
         assert is_found, [told(one) for one in found]
 
 
+@pytest.mark.parametrize("name", ["race_regression", "healed"])
+def test_a_lower_commit_behind_a_window_is_told(name: str, tmp_path: Path) -> None:
+    planted = plant(name, recording(PLANTS[name].recording) / "logs", tmp_path / "logs")
+    found = accusations(tmp_path / "logs", Config())
+    races = [one for one in found if one["code"] == "offset_race" and one["class"] != "window"]
+    assert [matches(one, planted.must) for one in races] == [True]
+
+
 def test_recall_and_precision_of_each_detector() -> None:
     """Of the plants above."""
     print("\n".join(["", *TALLY.lines()]))
