@@ -35,7 +35,13 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             epoch_mismatch="the owner moved on to a later epoch",
             prepare_stuck="the coordinator decided, its marker never came",
             past_deadline="the coordinator was alive long past the deadline and did not abort",
-            snapshot_only="no batch is left; only the producer snapshot holds it open",
+        ),
+        Class(
+            "snapshot_only",
+            "critical, or info",
+            "proven",
+            "no batch is left, no coordinator owns it; only the producer snapshot holds it open; info "
+            "where not every coordinator partition was read",
         ),
         Class(
             "owner_not_copied",

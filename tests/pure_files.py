@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.replay.coverage import is_behind
 from pipeline.spark.damage_inputs import damage_rows
+from pipeline.spark.detect_inputs import OWNED_STATUSES
 from pipeline.spark.replica_facts import ReplicaFacts
 from tests.pure_audit import Replayed
 from tests.pure_input import Row, places
@@ -23,7 +25,9 @@ def finding(code: str, label: str, severity: str, row: Row, **fields: Any) -> Ro
 
 
 def snapshot_only(one: Replayed) -> Iterator[Row]:
-    """Open transactions that only a snapshot at the log end still holds."""
+    """Open transactions that only a snapshot at the log end still holds, and that no coordinator owns."""
+    is_held = {_whose(run) for run in one.runs if run["is_open"]}
+    is_held |= {_whose(row) for row in one.promises if row["status"] in OWNED_STATUSES}
     first: dict[int, int] = {}
     for segment in one.read.segments:
         if segment["first_offset"] is not None:
@@ -41,7 +45,21 @@ def snapshot_only(one: Replayed) -> Iterator[Row]:
         if start < max(kept, place.log_start_offset or 0):
             where = {"topic": place.topic, "partition": place.partition, "first_offset": start,
                      "producer_id": row["producer_id"]}  # fmt: skip
-            yield finding("hanging_transaction", "snapshot_only", "critical", where)
+            if (place.copy, place.topic, place.partition, row["producer_id"]) in is_held:
+                continue
+            coverage = one.read.coverage
+            is_judged = is_behind(
+                place.read_until_ms,
+                coverage.partitions[place.copy, place.topic, place.partition],
+                coverage.everything[place.copy],
+                coverage.tolerances,
+            )
+            severity = "critical" if is_judged else "info"
+            yield finding("hanging_transaction", "snapshot_only", severity, where)
+
+
+def _whose(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("copy", "topic", "partition", "producer_id"))
 
 
 def _batches(one: Replayed, place: ReplicaFacts) -> dict[int, Any]:

@@ -7,7 +7,9 @@ Rule: a run of transactional batches without a marker, whose producer id no tran
 whose owner does not list the partition or is done (`not_in_transaction`), whose owner moved to a later epoch
 (`epoch_mismatch`), whose coordinator decided and sent no marker (`prepare_stuck`), or whose
 coordinator let the deadline pass
-(`past_deadline`); `snapshot_only` when no batch is left and only the producer snapshot holds it open.
+(`past_deadline`);
+`snapshot_only` when no batch is left, only the producer snapshot holds it open and no coordinator owns
+it (info where not all coordinators were read).
 
 Normal: a run whose owner lists the partition and whose deadline is not over; whatever is in flight
 at the end of a copy;
@@ -44,6 +46,10 @@ _ABORT = (
 _OLD_ABORT = (
     " (brokers older than 2.8: abort --topic {topic} --partition {partition} --producer-id {producer_id} "
     "--producer-epoch {max_epoch} --coordinator-epoch {coordinator_epoch})"
+)
+_DO_NOT_ABORT = (
+    "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "
+    "and audit again."
 )
 
 
@@ -99,10 +105,7 @@ def _advice() -> Column:
         .when(F.col("label") == "not_in_transaction", F.concat(describe, abort))
         .when(
             F.col("label") == "owner_not_copied",
-            F.lit(
-                "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "
-                "and audit again."
-            ),
+            F.lit(_DO_NOT_ABORT),
         )
         .when(
             F.col("label") == "epoch_mismatch",
@@ -135,18 +138,20 @@ def _advice() -> Column:
 
 def _ghosts(snapshot_only: DataFrame) -> DataFrame:
     start = F.col("current_txn_first_offset")
+    is_judged = F.col("is_judged")
     return findings(
         snapshot_only,
         code=CODE,
         class_="snapshot_only",
-        severity="critical",
-        certainty="proven",
+        severity=F.when(is_judged, F.lit("critical")).otherwise(F.lit("info")),
+        certainty=F.when(is_judged, F.lit("proven")).otherwise(F.lit("consistent_with")),
         **on_partition(producer_epoch="producer_epoch", first_offset="current_txn_first_offset"),
         title="only a producer snapshot holds a transaction of {topic}-{partition} open",
         explanation="The snapshot at offset {end_offset} holds a transaction of producer {producer_id} open "
         "since offset {current_txn_first_offset}, which the log no longer has. The LSO is clamped to the "
         "log start; consumers see nothing newer.",
-        advice=text(_ABORT, first_offset=start),
-        refuted_by="a batch or marker of this producer at or above the log start",
+        advice=F.when(is_judged, text(_ABORT, first_offset=start)).otherwise(F.lit(_DO_NOT_ABORT)),
+        refuted_by="a transaction of its owner that lists the partition; a batch or marker of this "
+        "producer at or above the log start",
         evidence=[],
     )

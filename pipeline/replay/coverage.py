@@ -53,7 +53,7 @@ class PartitionCoverage(NamedTuple):
     Attributes:
         history_start_offset: Below it history was cut by retention, cleaning or damage: context only.
         read_until_ms: Latest broker-stamped time in it; `ALWAYS` for a copy of one instant.
-        is_one_instant: Every broker of the copy was stopped cleanly before it was taken.
+        is_one_instant: Every broker of the copy was stopped cleanly before it was taken, this one with the last.
         is_copied: A replica of the partition is in the copy at all.
         is_crash_image: Its broker was not stopped cleanly, others of the copy were: what a dead broker left.
     """
@@ -67,6 +67,27 @@ class PartitionCoverage(NamedTuple):
 
 NOT_COPIED = PartitionCoverage(0, NEVER, False, False)
 NO_COORDINATOR = CoordinatorCoverage(NEVER, ALWAYS, {}, False)
+
+
+def is_behind(
+    until_ms: int | None,
+    partition: PartitionCoverage,
+    coordinator: CoordinatorCoverage,
+    tolerances: Tolerances,
+) -> bool:
+    """The coordinators were read beyond the end of a partition's file: what they do not own there, nobody does.
+
+    Args:
+        until_ms: Latest broker-stamped time in the partition's file; None without one.
+        partition: Coverage of the partition.
+        coordinator: Coverage of all coordinator partitions together.
+        tolerances: Configured patience.
+    """
+    if not coordinator.is_read:
+        return False
+    if partition.is_one_instant and coordinator.read_until_ms == ALWAYS:
+        return True
+    return until_ms is not None and coordinator.read_until_ms >= until_ms + tolerances.patience_ms
 
 
 def alive_ms(coverage: CoordinatorCoverage, leader_epoch: int | None) -> int | None:

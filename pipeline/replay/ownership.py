@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pipeline.replay.coverage import (
+    NEVER,
     CoordinatorCoverage,
     PartitionCoverage,
     Tolerances,
@@ -184,6 +185,7 @@ def judge_unaligned(
     coordinator: CoordinatorCoverage,
     is_below_history: bool,
     has_data: bool,
+    before_ms: int | None,
     ahead_ms: tuple[int, int],
     whole_from_ms: int,
     tolerances: Tolerances,
@@ -198,6 +200,7 @@ def judge_unaligned(
         coordinator: Coverage of the owner's coordinator partition.
         is_below_history: It lies below the partition's complete history.
         has_data: It ends a run of records; one that ends none tears nothing.
+        before_ms: Time of the last marker before its data; None where there is none.
         ahead_ms: By how much its clock is ahead of the coordinator's: least, greatest.
         whole_from_ms: From then on no marker of the partition can have been cut away.
         tolerances: Configured patience.
@@ -211,6 +214,8 @@ def judge_unaligned(
     if not is_evidence(marker_ms, coordinator, tolerances):
         early = marker_ms < coordinator.frontier_ms + tolerances.clock_skew_ms
         return "context" if early else "in_flight"
+    if _may_be_cut(marker_ms, before_ms if has_data else None, promises, coordinator, tolerances):
+        return "context"
     for promise in promises:
         least, greatest = ahead_ms
         is_inside = promise.added_ms is not None and promise.added_ms <= marker_ms - greatest
@@ -228,6 +233,25 @@ def judge_unaligned(
         for promise in promises
     )
     return "early_completion" if late else "unexpected"
+
+
+def _may_be_cut(
+    marker_ms: int,
+    begun_ms: int | None,
+    promises: list[Promise],
+    coordinator: CoordinatorCoverage,
+    tolerances: Tolerances,
+) -> bool:
+    """Its Prepare* may lie before the coordinator's complete history, however late the marker came.
+
+    Not so if its data, which precede Prepare*, came later than that, nor if another transaction of the producer did.
+    """
+    if coordinator.frontier_ms == NEVER:
+        return False
+    if begun_ms is not None and begun_ms > coordinator.frontier_ms + tolerances.clock_skew_ms:
+        return False
+    started = (one.prepare_ms if one.added_ms is None else one.added_ms for one in promises)
+    return not any(ms is not None and ms <= marker_ms for ms in started)
 
 
 def is_late_marker(

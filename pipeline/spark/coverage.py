@@ -72,7 +72,13 @@ def cut_short(plan: Plan, facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
     """Replayed replicas of brokers that were stopped cleanly, in a copy of one instant but for what they lack."""
     instant = instants(plan.log_dirs)
     return [
-        one for one in facts if one.is_replayed and instant.get(one.copy) and not one.is_one_instant
+        one
+        for one in facts
+        if one.is_replayed
+        and instant.get(one.copy)
+        and not one.is_one_instant
+        and one.high_watermark is not None
+        and one.log_end_offset < one.high_watermark
     ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.replay.coverage import NO_COORDINATOR, is_behind
 from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import tables
 from pipeline.spark.content_inputs import content_repeats
@@ -56,6 +57,8 @@ PLAIN_ALIGNMENTS = (
 )
 """Alignments that no detector asks about."""
 PLAIN_STATUSES = ("in_flight", "ongoing", "ambiguous", "context", "not_copied")
+OWNED_STATUSES = ("ongoing", "in_flight", "ambiguous")
+"""Of promises whose transaction may be open legally."""
 PREPARED = (2, 3)
 
 
@@ -190,7 +193,10 @@ def coordinator_newest(run: Run) -> Held:
 
 
 def snapshot_only(run: Run) -> Held:
-    """Transactions that the newest snapshot at the log end holds open below the first retained offset."""
+    """Transactions that the snapshot at the log end holds open below the first retained offset, and nobody owns.
+
+    `is_judged` is false where the coordinators were not read to a point behind the replica's end: one may own it.
+    """
     first: dict[int, int] = {}
     for one in run.ingested.segments:
         if one["first_offset"] is not None:
@@ -201,13 +207,17 @@ def snapshot_only(run: Run) -> Held:
     for fact in run.facts:
         if fact.is_replayed:
             start = max(first.get(fact.replica_id, fact.log_end_offset), fact.log_start_offset or 0)
+            covered = run.coverage.partitions[fact.copy, fact.topic, fact.partition]
+            everything = run.coverage.everything.get(fact.copy, NO_COORDINATOR)
             rows.append(
-                (fact.replica_id, fact.copy, fact.topic, fact.partition, fact.log_end_offset, start)
-            )
+                (fact.replica_id, fact.copy, fact.topic, fact.partition, fact.log_end_offset, start,
+                 is_behind(fact.read_until_ms, covered, everything, run.coverage.tolerances))
+            )  # fmt: skip
     place = tables.local(
         run.spark,
         rows,
-        "replica_id bigint, copy int, topic string, partition int, log_end_offset bigint, log_start bigint",
+        "replica_id bigint, copy int, topic string, partition int, log_end_offset bigint, log_start bigint, "
+        "is_judged boolean",
     )
     entries = (
         run.bronze(bronze.SIDECAR)
@@ -219,6 +229,14 @@ def snapshot_only(run: Run) -> Held:
     )
     joined = entries.join(F.broadcast(place), "replica_id", how="inner")
     is_end = F.col("end_offset") == F.col("log_end_offset")
-    return tables.localise(
+    ghosts = tables.localise(
         joined.filter(is_end & (F.col("current_txn_first_offset") < F.col("log_start")))
     )
+    if ghosts.is_empty:
+        return ghosts
+    key = ["copy", "topic", "partition", "producer_id"]
+    is_owned = F.col("status").isin(*OWNED_STATUSES)
+    owned = run.silver(silver.TRANSACTION_PARTITION).filter(is_owned).select(key)
+    left = run.silver(silver.PARTITION_TXN).filter("is_open").select(key)
+    rest = ghosts.rows.join(owned.unionByName(left), key, how="left_anti")
+    return tables.localise(rest)

@@ -84,13 +84,16 @@ class _Partition:
         is_first[found.first_marker[found.first_marker >= 0]] = True
         alignments[self.data.order[has & ~is_first]] = "resent"
         self._mark_differences(found, has & is_first, alignments)
+        before, after = self.data.around()
         for at in np.flatnonzero(~has & ~found.is_ambiguous & ~is_untimed):
-            alignments[self.data.order[at]] = self._unaligned(int(at), bool(evidence[at]), found)
+            number = self.data.order[at]
+            alignments[number] = self._unaligned(
+                int(at), bool(evidence[at]), value(before[number]), found
+            )
         mine = np.flatnonzero(promise_of >= 0)
         owner_offset[mine] = self.data.promise["transaction_offset"][promise_of[mine]]
         owner_epoch[mine] = self.data.promise["producer_epoch"][promise_of[mine]]
         judgements = self._judgements(found, alignments, promise_of, statuses)
-        before, after = self.data.around()
         ids = self.data.runs.column("transactional_id").to_pylist()
         for number in mine:
             if ids[number] is None:
@@ -140,7 +143,7 @@ class _Partition:
             result[mine] = is_crowded(late[mine])
         return result
 
-    def _unaligned(self, at: int, evidence: bool, found: Alignment) -> str:
+    def _unaligned(self, at: int, evidence: bool, before_ms: int | None, found: Alignment) -> str:
         markers = self.data.markers
         coordinator = self.data.coordinator(int(markers.coordinator_partition[at]))
         promises = (
@@ -159,6 +162,7 @@ class _Partition:
             coordinator=coordinator,
             is_below_history=bool(markers.offset[at] < self.data.covered.history_start_offset),
             has_data=bool(self.data.run["first_offset"][self.data.order[at]] != NONE),
+            before_ms=before_ms,
             ahead_ms=(int(found.low[at]), int(found.high[at])),
             whole_from_ms=self.data.whole_from_ms,
             tolerances=self.data.tolerances,

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 from pipeline.spark.plan import LogDir, Plan, Replica
 from schemas.codes import TXN_TOPIC
 
+STOPPED_TOGETHER_MS = 10_000
+"""Brokers whose newest times are further apart were stopped one after the other, perhaps to run again meanwhile."""
+
 
 class ReplicaFacts(NamedTuple):
     """A row of `silver.replica` (same names), plus what only the driver needs."""
@@ -60,7 +63,34 @@ def replica_facts(
         for replica in plan.replicas
         if replica.suffix == "" and by_replica.get(replica.replica_id)
     ]
-    return _elect(facts)
+    return _elect(_stopped_apart(facts))
+
+
+def _stopped_apart(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
+    """Takes `is_one_instant` from brokers that were stopped, or copied, clearly before others of their copy.
+
+    What the others wrote later proves nothing of a file that had ended by then: each broker of a rolling restart leaves
+    `.kafka_cleanshutdown`. A broker whose logs hold no broker's time at all may be any of them.
+    """
+    newest: dict[tuple[int, int | str], int] = {}
+    for one in facts:
+        key = _broker(one)
+        newest[key] = max(
+            newest.get(key, -1), -1 if one.read_until_ms is None else one.read_until_ms
+        )
+    last: dict[int, int] = {}
+    for (copy, _), ms in newest.items():
+        last[copy] = max(last.get(copy, -1), ms)
+    return [
+        one._replace(is_one_instant=False)
+        if one.is_one_instant and newest[_broker(one)] + STOPPED_TOGETHER_MS < last[one.copy]
+        else one
+        for one in facts
+    ]
+
+
+def _broker(one: ReplicaFacts) -> tuple[int, int | str]:
+    return one.copy, one.log_dir if one.broker_id is None else one.broker_id
 
 
 def instants(log_dirs: Iterable[LogDir]) -> dict[int, bool]:

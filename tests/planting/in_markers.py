@@ -8,6 +8,9 @@ from tests.planting.expected import Planted, planted
 from tests.planting.in_data import LATE_MS, last_run, middle_run, user_runs
 from tests.planting.transactions import PREPARE, Coordinator, Run, State
 
+LOG_APPEND_TIME = 0x08
+"""Bit of a batch's attributes (Kafka: `DefaultRecordBatch.TIMESTAMP_TYPE_MASK`)."""
+
 
 def _where(run: Run) -> dict[str, object]:
     return {"topic": run.topic, "partition": run.partition, "producer_id": run.producer_id}
@@ -65,6 +68,17 @@ def partition_not_added(logs: CopiedLogs) -> Planted:
         return planted("write_outside_transaction", "partition_not_added", "marker_audit",
                        **_where(run))  # fmt: skip
     raise LookupError("no such transaction in this recording")
+
+
+def swallowed(logs: CopiedLogs) -> Planted:
+    """On a LogAppendTime topic, a batch was appended five seconds before its transaction had added the partition."""
+    run, rows = middle_run(logs)
+    early = run.data[0]
+    stamped = [row if row.is_marker else row.set(attributes=row.attributes | LOG_APPEND_TIME)
+               for row in rows]  # fmt: skip
+    stamped[early] = stamped[early].at(stamped[early].time_ms - 5_000)
+    logs.save(run.topic, run.partition, stamped)
+    return planted("write_outside_transaction", "swallowed", **_where(run))
 
 
 def after_completion(logs: CopiedLogs) -> Planted:
