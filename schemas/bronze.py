@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from schemas.bronze_files import SEGMENT, SIDECAR, UNREADABLE
+from schemas.columns import PLACE
 from schemas.table import Column, Table
 
-_PLACE = (
-    Column(
-        "segment_id", "long", "Hash of the segment's identity and version; joins `bronze.segment`."
-    ),
-    Column("replica_id", "long", "Hash of copy, cluster, broker, topic, topic id and partition."),
-    Column("position", "long", "Byte position of the batch in its file."),
-)
+__all__ = ["SEGMENT", "SIDECAR", "UNREADABLE"]
+
 
 ENTRY = Table(
     "bronze",
@@ -23,7 +20,7 @@ ENTRY = Table(
             "string",
             "batch, txn_state, offset_commit, group_metadata, sidecar, unreadable or scan.",
         ),
-        *_PLACE,
+        *PLACE,
         Column(
             "base_offset",
             "long",
@@ -120,7 +117,7 @@ BATCH = Table(
     "bronze",
     "batch",
     "One record batch header (Kafka: `DefaultRecordBatch`), or one legacy message set.",
-    _PLACE
+    PLACE
     + _entry(
         "base_offset",
         "last_offset",
@@ -149,7 +146,7 @@ TXN_STATE = Table(
     "bronze",
     "txn_state",
     "One record of `__transaction_state` (Kafka: `TransactionLogKey`, `TransactionLogValue`).",
-    _PLACE
+    PLACE
     + _entry(
         "base_offset",
         "partition_leader_epoch",
@@ -176,7 +173,7 @@ OFFSET_COMMIT = Table(
     "offset_commit",
     "One offset commit of `__consumer_offsets`, plain or transactional, or its tombstone "
     "(Kafka: `OffsetCommitKey`, `OffsetCommitValue`).",
-    _PLACE
+    PLACE
     + _entry(
         "base_offset",
         "partition_leader_epoch",
@@ -201,7 +198,7 @@ GROUP_METADATA = Table(
     "One record of `__consumer_offsets` that is no offset commit: classic, consumer, share and streams groups "
     "as far as group, epoch and members need; unknown types are kept by number.",
     (
-        *_PLACE,
+        *PLACE,
         Column("base_offset", "long", "Offset of the record."),
         Column("max_timestamp_ms", "long", "Timestamp of its batch.", True),
         Column("record_type", "int", "Type in the record's key."),
@@ -215,123 +212,7 @@ GROUP_METADATA = Table(
     ("replica_id", "base_offset"),
 )
 
-SIDECAR = Table(
-    "bronze",
-    "sidecar",
-    "One entry of a sidecar file: producer snapshot, aborted transaction, or checkpoint line.",
-    (
-        Column("segment_id", "long", "Hash of the sidecar file."),
-        Column("replica_id", "long", "Replica; 0 for files of the whole log directory."),
-        Column("file", "string", "Path of the file below its input root."),
-        Column(
-            "entry_kind",
-            "string",
-            "producer_snapshot, aborted_txn, leader_epoch or checkpoint name.",
-        ),
-        Column(
-            "end_offset", "long", "Offset in the file's name (exclusive end of the snapshot).", True
-        ),
-        Column("topic", "string", "Topic of a checkpoint line.", True),
-        Column("partition", "int", "Partition of a checkpoint line.", True),
-        Column("producer_id", "long", "Producer id.", True),
-        Column("producer_epoch", "int", "Producer epoch.", True),
-        Column("last_sequence", "int", "Last sequence in the snapshot; -1 none.", True),
-        Column(
-            "first_offset",
-            "long",
-            "First offset of the aborted transaction, or of the leader epoch.",
-            True,
-        ),
-        Column(
-            "last_offset",
-            "long",
-            "Last offset: of the producer's last batch, or the ABORT marker.",
-            True,
-        ),
-        Column("last_stable_offset", "long", "As in `.txnindex`.", True),
-        Column(
-            "offset_delta", "int", "Last minus first sequence of the producer's last batch.", True
-        ),
-        Column("timestamp_ms", "long", "Producer's last timestamp.", True),
-        Column(
-            "coordinator_epoch", "int", "Coordinator epoch of the producer's last marker.", True
-        ),
-        Column(
-            "current_txn_first_offset",
-            "long",
-            "First offset of the open transaction; null none.",
-            True,
-        ),
-        Column(
-            "offset", "long", "Offset of a checkpoint line; the epoch of a leader-epoch line.", True
-        ),
-    ),
-    ("segment_id", "entry_kind", "producer_id", "first_offset", "topic", "partition"),
-)
-
-UNREADABLE = Table(
-    "bronze",
-    "unreadable",
-    "Bytes that could not be used, with place and reason. Nothing in the input is dropped without a row here.",
-    (
-        *_PLACE,
-        Column("file", "string", "Path of the file below its input root."),
-        Column("size_bytes", "long", "Bytes skipped."),
-        Column(
-            "reason",
-            "string",
-            "crc, torn_tail, zero_tail, bad_length, bad_magic, bad_record, io and others.",
-        ),
-        Column("explanation", "string", "Short text without user data."),
-        Column("after_offset", "long", "Last offset that was readable before it.", True),
-        Column("next_offset", "long", "First offset that was readable behind it.", True),
-        Column("is_tail", "boolean", "Nothing readable follows in this file."),
-    ),
-    ("segment_id", "position"),
-)
-
-SEGMENT = Table(
-    "bronze",
-    "segment",
-    "One segment file of one replica: identity, version, extent. Written last: the commit record of an ingest.",
-    (
-        Column("segment_id", "long", "Hash of identity and version."),
-        Column("replica_id", "long", "Joins `silver.replica`."),
-        Column("file", "string", "Path below its input root."),
-        Column("base_offset", "long", "Offset in the file's name."),
-        Column("size_bytes", "long", "Size of the file."),
-        Column("readable_bytes", "long", "Bytes in whole batches with a right CRC."),
-        Column("first_offset", "long", "First offset present.", True),
-        Column("last_offset", "long", "Last offset present.", True),
-        Column("batch_count", "long", "Whole batches."),
-        Column("record_count", "long", "Records in them."),
-        Column("first_crc", "long", "CRC of the first batch.", True),
-        Column("last_crc", "long", "CRC of the last whole batch.", True),
-        Column("max_leader_epoch", "int", "Highest partition leader epoch in the file.", True),
-        Column("hole_end_offset", "long", "First offset behind the last hole in offsets.", True),
-        Column(
-            "shortened_end_offset",
-            "long",
-            "Last offset of the last batch that a cleaner changed: fewer records than offsets, or a delete horizon.",
-            True,
-        ),
-        Column(
-            "first_broker_ms", "long", "First time stamped by a broker's clock in the file.", True
-        ),
-        Column(
-            "last_broker_ms", "long", "Latest time stamped by a broker's clock in the file.", True
-        ),
-        Column("marker_count", "long", "Transaction markers."),
-        Column(
-            "is_superseded",
-            "boolean",
-            "All of its offsets lie in a segment before it (`segment_overlap`).",
-        ),
-    ),
-    ("segment_id",),
-)
-
-_DETAIL = (*(column.name for column in _PLACE), "base_offset", "max_timestamp_ms", "detail")
+_DETAIL = (*(column.name for column in PLACE), "base_offset", "max_timestamp_ms", "detail")
 ENTRY = ENTRY._replace(
     parts=(
         *((table.name, table.names) for table in (BATCH, TXN_STATE, OFFSET_COMMIT)),
