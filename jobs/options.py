@@ -33,7 +33,12 @@ READING: Options = (
         metavar="PATH",
         help="Copied log directory, partition or file; repeatable.",
     ),
-    click.option("--as-of", "as_of_ms", type=Time(), help="The moment the verdict is about."),
+    click.option(
+        "--as-of",
+        "as_of_ms",
+        type=Time(),
+        help="The moment the verdict is about, if earlier than the logs' end.",
+    ),
     click.option(
         "--copy-started",
         "copy_started_ms",

@@ -43,7 +43,8 @@ class Config(Strict):
         stage: where the run stops; `audit` is all of it.
         run_id: name of the run; the same name replaces it. None: newest time in the logs and a hash.
         cluster_id: identity of the cluster when the input has no `meta.properties`.
-        as_of_ms: the moment the verdict is about. None: the newest time that a broker stamped in any log.
+        as_of_ms: the moment the verdict is about; a later one than the logs' does not make anything older. None: the
+            newest time that a broker stamped in any log.
         copy_started_ms: when the copy of running brokers was begun; what is older by more than
             `marker_grace_ms` and `clock_skew_ms` was then on disk.
         kafka_version: version of the brokers, for instance 3.9.1; defects that it has fixed are not looked for.
