@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from jobs import java, lock, set_up
 from pipeline.errors import AuditError, UsageError
-from pipeline.report.completeness import Gap, gaps
-from pipeline.text import sanitise
+from pipeline.text import redact, sanitise
 
 LEAST_FREE_BYTES = 1 << 30
 
@@ -21,16 +20,14 @@ def run(inputs: Sequence[str], output: str) -> int:
     """Print one line a check.
 
     Returns:
-        0 when a run can be started and the inputs are whole, 3 when a copy lacks something, 2 when
-        a run cannot start.
+        0 when a run can be started and the inputs are whole, 3 when a copy lacks something or
+        nothing tells whether it does, 2 when a run cannot start.
     """
     checks = (_java, _python, _packages, _jars, lambda: _disk(output), lambda: _lock(output))
     is_fit = not [check for check in checks if not _line(check)]
     missing = 0
     for path in inputs:
-        if not os.path.lexists(path):
-            raise UsageError(f"--input {path}: there is no such file or folder")
-        missing += _copy(path, gaps(path))
+        missing += _copy(path)
     return 2 if not is_fit else 3 if missing else 0
 
 
@@ -94,15 +91,16 @@ def _lock(output: str) -> str:
     return f"output {output}: not in use"
 
 
-def _copy(path: str, found: Iterable[Gap]) -> int:
-    lines = list(_lines(found))
-    state, words = ("wrong", f"{len(lines)} gaps") if lines else ("ok   ", "holds all it names")
-    print(f"{state}  copy {sanitise(path)}: {words}")
-    for line in lines:
-        print(f"       {sanitise(line)}")
-    return len(lines)
+def _copy(path: str) -> int:
+    from pipeline.report.completeness import Untold, gaps
 
-
-def _lines(found: Iterable[Gap]) -> Iterator[str]:
+    found = gaps(path)
+    shown = sanitise(redact(path))
+    if isinstance(found, Untold):
+        print(f"unsure copy {shown}: cannot be looked over before the run: {sanitise(found.why)}")
+        return 1
+    state, words = ("wrong", f"{len(found)} gaps") if found else ("ok   ", "holds all it names")
+    print(f"{state}  copy {shown}: {words}")
     for gap in found:
-        yield f"{gap.folder}: {gap.what}; {gap.fix}"
+        print(sanitise(f"       {gap.folder}: {gap.what}; {gap.fix}"))
+    return len(found)

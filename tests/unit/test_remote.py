@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.errors import UsageError
+from pipeline.report.completeness import gaps
 from pipeline.spark.files import opened
 from pipeline.spark.plan import plan
 from pipeline.spark.read_file import read_task
@@ -57,6 +58,11 @@ def options(endpoint: str) -> str:
 def test_a_bucket_gives_the_findings_of_its_tree(bucket: str) -> None:
     logs = recording("06") / "logs"
     assert what(pure_audit.accusations(bucket)) == what(pure_audit.accusations(logs))
+
+
+def test_a_bucket_is_looked_over_like_its_tree(bucket: str) -> None:
+    logs = recording("06") / "logs"
+    assert gaps(bucket) == gaps(str(logs)) == []
 
 
 def test_names_and_roots_hold_no_secret(bucket: str) -> None:
