@@ -73,16 +73,20 @@ def _is_ahead_of_later(ms: Longs, skew: int) -> NDArray[np.bool_]:
 
 
 def _by_epoch(markers: Markers, promises: Promises, found: Longs) -> None:
-    """Version 2: producer id and marker epoch name one transaction, unless the epoch is not unique (32767)."""
-    use = np.flatnonzero((promises.version == 2) & (promises.prepare_ms != NONE))
-    if not len(use):
+    """Version 2: producer id and marker epoch name one transaction, unless the epoch is not unique.
+
+    Those behind 32767 share it, and those of version 0 and 1 that follow when the feature is taken back.
+    """
+    use = np.flatnonzero(promises.prepare_ms != NONE)
+    is_named = promises.version[use] == 2
+    if not is_named.any():
         return
     keys = pairs(promises.producer_id[use], promises.prepare_epoch[use])
     wanted = pairs(markers.producer_id, markers.epoch)
     table, first, counts = np.unique(keys, return_index=True, return_counts=True)
     at = np.searchsorted(table, wanted)
     at[at == len(table)] = 0
-    hit = (table[at] == wanted) & (counts[at] == 1)
+    hit = (table[at] == wanted) & (counts[at] == 1) & is_named[first[at]]
     found[hit] = use[first[at[hit]]]
 
 

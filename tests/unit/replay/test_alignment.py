@@ -232,9 +232,12 @@ def test_version_2_repeats_only_the_last_epoch() -> None:
     assert found.promise.tolist() == [0, 1]
 
 
-def test_version_2_beside_version_0() -> None:
-    owed = [promise(0, 20, version=2, prepare_epoch=1), promise(30, 50, epoch=1, prepare_epoch=1)]
-    assert aligned([marker(10, epoch=1)], owed).promise.tolist() == [0]
+def test_version_0_goes_on_with_the_epoch_of_the_last_version_2() -> None:
+    """The feature was taken back: the interval has to tell, and one marker alone cannot."""
+    later = [promise(at, at + 20, epoch=1, prepare_epoch=1) for at in (30, 60)]
+    owed = [promise(0, 20, version=2, prepare_epoch=1), *later]
+    assert aligned([marker(at, epoch=1) for at in (10, 40, 70)], owed).promise.tolist() == [0, 1, 2]
+    assert aligned([marker(10, epoch=1)], owed).is_ambiguous.tolist() == [True]
 
 
 def lives(

@@ -152,6 +152,19 @@ UNALIGNED = {
     "just inside the coordinator's history": (
         (NOW, COMMIT, 0), {"coordinator": COORDINATOR._replace(frontier_ms=NOW - 1_001)}, "unexpected",
     ),
+    "its Prepare* may be older than the coordinator's history": (
+        (NOW, COMMIT, 0),
+        {"coordinator": COORDINATOR._replace(frontier_ms=NOW - 5_000), "before_ms": NOW - 4_000}, "context",
+    ),
+    "its data are younger than the coordinator's history": (
+        (NOW, COMMIT, 0),
+        {"coordinator": COORDINATOR._replace(frontier_ms=NOW - 5_000), "before_ms": NOW - 3_999}, "unexpected",
+    ),
+    "its producer's transaction is younger than the coordinator's history": (
+        (NOW + 5_000, COMMIT, 0),
+        {"coordinator": COORDINATOR._replace(frontier_ms=NOW - 5_000), "before_ms": None, "promises": [TAKEN]},
+        "unexpected",
+    ),
     "abort inside a transaction that was committed": ((NOW, ABORT, 0), {"promises": [LATER]}, "torn"),
     "commit inside a transaction that was aborted": (
         (NOW, COMMIT, 0), {"promises": [LATER._replace(outcome=ABORT)]}, "torn",
@@ -209,7 +222,7 @@ def test_markers_without_a_transaction(name: str) -> None:
     marker, facts, wanted = UNALIGNED[name]
     plain: dict[str, Any] = {
         "promises": [], "coordinator": COORDINATOR, "is_below_history": False,
-        "has_data": True, "ahead_ms": (0, 0), "whole_from_ms": NEVER, "tolerances": TOLERANCES,
+        "has_data": True, "before_ms": NOW, "ahead_ms": (0, 0), "whole_from_ms": NEVER, "tolerances": TOLERANCES,
     }  # fmt: skip
     assert judge_unaligned(*marker, **(plain | facts)) == wanted
     assert wanted in ALIGNMENTS
