@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 UNFORESEEN = 4
@@ -9,15 +10,16 @@ UNFORESEEN = 4
 
 def main() -> int:
     """Run the command line; nothing that goes wrong may look like a verdict."""
+    code = UNFORESEEN
     try:
+        _open_streams()
         from jobs.cli import run
 
         code = run(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output went away; what the run concluded is in its files.
-        sys.stdout = open("/dev/null", "w")  # noqa: SIM115 - closed with the process, which ends here
-        code = UNFORESEEN
+        # Whoever read the output went away: no fault to tell about, and the verdict, if there is one, stands.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except (Exception, SystemExit):
         # A library that ends the process has no say in the verdict either.
         import traceback
@@ -25,6 +27,13 @@ def main() -> int:
         traceback.print_exc()
         code = UNFORESEEN
     return code
+
+
+def _open_streams() -> None:
+    """A process that was started without an output writes into nothing, not into the first file it opens."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - of the whole process
 
 
 if __name__ == "__main__":

@@ -30,6 +30,10 @@ _FINISHED = {
 }
 
 
+class NobodyReads(Exception):
+    """The output was closed by its reader, as `... | head -1` does."""
+
+
 class Jobs(click.Group):
     """A group whose default command is `audit`."""
 
@@ -39,6 +43,13 @@ class Jobs(click.Group):
         if not wants_help and (not args or args[0].startswith("-")):
             args = ["audit", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the job; what a reader who went away means is not left to click, which would exit with 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise NobodyReads from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options of `audit` too: they are what most people look for."""
@@ -167,6 +178,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(error.format_message(), 2)
     except AuditError as error:
         return _fail(str(error), error.exit_code)
+    except NobodyReads:
+        raise BrokenPipeError from None
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted; the same command goes on where it matters", 4)
 

@@ -133,7 +133,12 @@ def _configured(given: dict[str, Any], conf: str | None) -> Config:
 def _show(result: AuditResult, style: str) -> None:
     from pipeline.report import terminal
 
-    terminal.show(result, style)
+    try:
+        terminal.show(result, style)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # As `... | head -1` does: the verdict stands, its exit code too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _audit(config: Config, spark: Sequence[str]) -> AuditResult:

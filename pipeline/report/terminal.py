@@ -50,11 +50,19 @@ class Result(Protocol):
         """Folder of the run's files."""
 
 
+class _Console(Console):
+    """A console that leaves it to the process what a reader who went away means."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error through; rich would end the process with 1, which means findings here."""
+        raise BrokenPipeError
+
+
 def console(stream: TextIO | None = None) -> Console:
     """A console that interprets nothing; colours on a terminal only, none with NO_COLOR."""
     out = stream or sys.stdout
     width = None if out.isatty() else WIDTH
-    return Console(
+    return _Console(
         file=out,
         width=width,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
