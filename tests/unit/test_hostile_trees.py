@@ -12,10 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipeline.config import Config
 from pipeline.spark.plan import plan
 from pipeline.spark.read_file import read_task
 from pipeline.spark.tasks import tasks_of
 from tests.builders import batch
+from tests.pure_input import read
 
 NAME = f"{0:020d}.log"
 NOBODY = 65534
@@ -82,6 +84,18 @@ def directories(root: Path) -> None:
     for _ in range(80):
         deep = deep / "d"
     deep.mkdir(parents=True)
+
+
+def test_names_that_are_no_text_reach_no_table(tmp_path: Path) -> None:
+    for name in (b"\xff\xfe-0", b"two\nlines-0", "emoji\U0001f600-0".encode()):
+        folder = os.path.join(os.fsencode(tmp_path), name)
+        os.mkdir(folder)
+        Path(os.fsdecode(folder), NAME).write_bytes(batch(0, 2))
+    facts = read(tmp_path, Config()).facts
+    assert len(facts) == 3
+    for one in facts:
+        one.log_dir.encode()
+        assert "\n" not in one.log_dir + one.topic
 
 
 @pytest.mark.parametrize("make", [loops, special, directories])
