@@ -49,6 +49,7 @@ def run(
     for path in config.inputs:
         if "://" not in path and not os.path.lexists(path):
             raise UsageError(f"--input {path}: there is no such file or folder")
+    _check_output(config)
     java.find()
     sample = not config.inputs
     if sample:
@@ -57,6 +58,23 @@ def run(
         result = _audit(config, spark)
     _show(result, style)
     return self_check.exit_code(result) if sample else result.exit_code
+
+
+def _check_output(config: Config) -> None:
+    """Nothing is written into an input, and a run needs a folder.
+
+    Raises:
+        UsageError: the output lies in an input, or is a file.
+    """
+    output = Path(config.output).resolve()
+    for path in config.inputs:
+        if "://" not in path and output.is_relative_to(Path(path).resolve()):
+            raise UsageError(
+                f"--output {config.output} lies in --input {path}, where nothing is written: "
+                "name another folder"
+            )
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {config.output}: a folder is expected, this is a file")
 
 
 def again(

@@ -35,10 +35,10 @@ def _answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
         (["--as-of", "2026-11-26T02:10:00"], "a time needs an offset or Z"),
         (["--as-of", "noon"], "not a time"),
         (["--format", "xml"], "'xml' is not one of"),
-        (["--keep-runs", "0"], "keep_runs"),
+        (["--keep-runs", "0"], "--keep-runs: "),
         (["--producer-id", "x"], "not a valid integer"),
-        (["--run-id", "../x"], "run_id"),
-        (["--kafka-version", "new"], "kafka_version"),
+        (["--run-id", "../x"], "--run-id: "),
+        (["--kafka-version", "new"], "--kafka-version: "),
         (["--conf", "/nope.yaml"], "No such file"),
         (["--spark", "--deploy-mode", "cluster"], "cluster is not supported"),
         (["--spark", "program.py"], "an option of spark-submit is expected"),
@@ -72,7 +72,8 @@ def audited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
     monkeypatch.setattr(run, "_audit", audit)
     monkeypatch.setattr("pipeline.report.terminal.show", lambda result, style: None)
-    holder["arguments"] = ["--input", str(tmp_path), "--output", str(tmp_path / "out")]
+    (tmp_path / "in").mkdir()
+    holder["arguments"] = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
     return holder
 
 
@@ -90,6 +91,30 @@ def audited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 def test_what_a_run_ends_with(audited: dict[str, Any], result: Any, code: int) -> None:
     audited["result"] = result
     assert cli.run(audited["arguments"]) == code
+
+
+@pytest.mark.parametrize("place", [".", "out", "a/b"])
+def test_nothing_is_written_into_an_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    for root in (tmp_path, tmp_path / "link"):
+        arguments = ("--input", str(tmp_path), "--output", str(root / place))
+        code, said = _answer(capsys, *arguments)
+        assert code == 2
+        assert "where nothing is written: name another folder" in said
+    assert [one.name for one in tmp_path.iterdir()] == ["link"]
+
+
+def test_an_output_that_is_a_file_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "file").write_text("mine")
+    arguments = ("--input", str(tmp_path / "in"), "--output", str(tmp_path / "file"))
+    code, said = _answer(capsys, *arguments)
+    assert (code, "a folder is expected" in said) == (2, True)
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_everything_behind_spark_goes_on(audited: dict[str, Any]) -> None:
@@ -119,7 +144,9 @@ def test_an_unforeseen_failure_is_4_and_its_trace_in_the_log(
         raise KeyError("a bug\x1b[2J")
 
     monkeypatch.setattr(run, "_with_spark", broken)
-    code, said = _answer(capsys, "--input", str(tmp_path), "--output", str(tmp_path / "out"))
+    (tmp_path / "in").mkdir()
+    inputs = ["--input", str(tmp_path / "in")]
+    code, said = _answer(capsys, *inputs, "--output", str(tmp_path / "out"))
     assert code == 4
     assert said.count("\n") == 1
     assert "\x1b" not in said
