@@ -101,9 +101,9 @@ def build(
     if quick:
         # Planning again behind every shuffle pays where there is data; here it is most of the time.
         settings["spark.sql.adaptive.enabled"] = "false"
-    for name, value in settings.items():
-        conf.setIfMissing(name, value)
-    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    # The user's own are in place already; Spark writes those of a session to its log at DEBUG, secrets too.
+    own = {name: value for name, value in settings.items() if not conf.contains(name)}
+    spark = SparkSession.builder.config(map=own).getOrCreate()
     if not is_local:
         spark.sparkContext.addPyFile(_code_archive())
     return spark

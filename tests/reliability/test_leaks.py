@@ -1,0 +1,118 @@
+"""Figure 8: secrets of addresses, settings and the environment are in nothing that a run leaves, at any log level.
+
+Audits of a bucket with everything in Spark's log that it can write (the levels above write less), and with Spark's event
+log on and uncompressed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import secret
+from tests.recordings import recording
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.full]
+moto_server = pytest.importorskip(
+    "moto.server", reason="the dev extra moto[server] is not installed"
+)
+boto3 = pytest.importorskip("boto3", reason="comes with moto[server]")
+ROOT = Path(__file__).resolve().parents[2]
+KEY, SECRET = "AKIAINADDRESS0001", "Zq7SecretOfTheAddress"
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "AKIAINENVIRON0002",
+    "AWS_SECRET_ACCESS_KEY": "Xw8SecretOfTheEnvironment",
+    "AWS_SESSION_TOKEN": "Tk9TokenOfTheEnvironment",
+    secret.VARIABLE: "Rk4KeyOfThePseudonymsOfThisRun0123456789",
+}
+SETTINGS = {
+    "spark.hadoop.fs.s3a.secret.key": "Cf5SecretOfASetting",
+    "spark.hadoop.fs.s3a.session.token": "Ct6TokenOfASetting",
+    "spark.ssl.keyPassword": "Pw6PasswordOfASetting",
+}
+SECRETS = (KEY, SECRET, *ENVIRONMENT.values(), *SETTINGS.values())
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A recording in a bucket of a server on loopback."""
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    s3 = boto3.client(
+        "s3", endpoint_url=f"http://{host}:{port}", aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET, region_name="us-east-1",
+    )  # fmt: skip
+    s3.create_bucket(Bucket="copies")
+    logs = recording("06") / "logs"
+    for path in sorted(logs.rglob("*")):
+        if path.is_file():
+            s3.put_object(
+                Bucket="copies", Key=f"night/{path.relative_to(logs)}", Body=path.read_bytes()
+            )
+    place = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    yield f"s3://{KEY}:{SECRET}@copies/night?{place}"
+    server.stop()
+
+
+def audit(folder: Path, address: str, level: str, *more: str) -> int:
+    """One audit with everything that it leaves in a folder; its exit code."""
+    for name in ("events", "temp"):
+        (folder / name).mkdir(parents=True)
+    settings = SETTINGS | {
+        "spark.log.level": level,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+    }
+    confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "jobs", "--input", address, *more,
+         "--output", str(folder / "output"), "--spark", *confs],
+        env={**os.environ, **ENVIRONMENT, "TMPDIR": str(folder / "temp"), "PYTHONPATH": str(ROOT)},
+        capture_output=True, check=False,
+    )  # fmt: skip
+    (folder / "stdout").write_bytes(done.stdout)
+    (folder / "stderr").write_bytes(done.stderr)
+    return done.returncode
+
+
+def leaks(folder: Path) -> list[str]:
+    """Where secrets are, each with what stands before it."""
+    found, size = [], 0
+    files = [one for one in folder.rglob("*") if one.is_file()]
+    for file in files:
+        data = file.read_bytes()
+        size += len(data)
+        if file.suffix == ".parquet":
+            data += repr(pq.ParquetFile(file).read().to_pylist()).encode()
+        for one in SECRETS:
+            at = data.find(one.encode())
+            if at >= 0:
+                found.append(
+                    f"{one} in {file.relative_to(folder)}: {data[max(at - 200, 0) : at]!r}"
+                )
+    print(f"{len(files)} files, {size} bytes, {len(SECRETS)} secrets: {len(found)} found")
+    return found
+
+
+@pytest.mark.parametrize("level", ["DEBUG", "TRACE"])
+def test_no_secret_in_anything_that_a_run_leaves(tmp_path: Path, address: str, level: str) -> None:
+    code = audit(tmp_path, address, level)
+    assert code in (1, 3), (tmp_path / "stderr").read_text()
+    assert any((tmp_path / "events").iterdir())
+    assert leaks(tmp_path) == []
+
+
+def test_no_secret_when_reading_fails(tmp_path: Path, address: str) -> None:
+    """Storage that does not answer, and a setting that is unknown."""
+    nowhere = address.replace("endpoint_override=127.0.0.1:", "endpoint_override=127.0.0.1:1&x=")
+    assert audit(tmp_path, nowhere, "TRACE") == 2
+    assert leaks(tmp_path) == []
