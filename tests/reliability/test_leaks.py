@@ -1,7 +1,7 @@
 """Figure 8: secrets of addresses, settings and the environment are in nothing that a run leaves, at any log level.
 
-Audits of a bucket with everything in Spark's log that it can write (the levels above write less), and with Spark's event
-log on and uncompressed.
+Audits of a bucket with everything in Spark's log that it can write (the levels above write less), and with Spark's
+event log on and uncompressed.
 """
 
 from __future__ import annotations
