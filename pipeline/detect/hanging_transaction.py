@@ -111,7 +111,8 @@ def _advice() -> Column:
             F.col("label") == "epoch_mismatch",
             F.concat(
                 F.lit(
-                    "End the old client first, it is a zombie; find-hanging does not see this one. "
+                    "End the old client first, it is a zombie; find-hanging misses it while the id "
+                    "lists this partition. "
                 ),
                 describe,
                 abort,

@@ -102,10 +102,16 @@ def _outside_class(run: Run, owner_state: int | None = None) -> str:
 
 
 def _swallowed(run: Run, aligned: Promise, tolerances: Tolerances) -> str | None:
-    """LogAppendTime only: appended before the transaction that closed it had added the partition (KIP-890)."""
+    """LogAppendTime only: appended before the transaction that closed it had added the partition (KIP-890).
+
+    Its marker came before Complete*: so much is the leader's clock behind the coordinator's at least, if at all.
+    """
     if run.first_append_ms is None or aligned.added_ms is None:
         return None
-    is_early = run.first_append_ms < aligned.added_ms - tolerances.clock_skew_ms
+    if run.marker_ms is None or aligned.complete_ms is None:
+        return None
+    behind_ms = max(aligned.complete_ms - run.marker_ms, 0)
+    is_early = run.first_append_ms + behind_ms < aligned.added_ms - tolerances.clock_skew_ms
     return "swallowed" if is_early else None
 
 

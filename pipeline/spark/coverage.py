@@ -6,6 +6,7 @@ every coordinator partition is there. `replica_facts` tells where complete histo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import NamedTuple
 
 from pipeline.config import Config
@@ -22,6 +23,8 @@ from pipeline.spark.plan import Plan
 from pipeline.spark.replica_facts import ReplicaFacts, instants
 from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC
 
+MANY_PARTITIONS = 10
+"""One broker of several holds so many partitions without a gap only if it holds all."""
 INTERNAL = (TXN_TOPIC, OFFSETS_TOPIC, METADATA_TOPIC)
 
 
@@ -38,6 +41,7 @@ def partition_count(plan: Plan, copy: int, topic: str, configured: int | None) -
     """Number of partitions of an internal topic: configured, or as stopped brokers list them without a gap.
 
     A checkpoint that was copied from a running broker may be older than some of the partitions, so it tells no number.
+    Few partitions may be the first ones of more, where some topic shows that other brokers hold partitions too.
     """
     if configured is not None:
         return configured
@@ -47,9 +51,26 @@ def partition_count(plan: Plan, copy: int, topic: str, configured: int | None) -
         return None
     for log_dir in mine:
         listed |= {number for name, number in log_dir.high_watermarks if name == topic}
-    if listed and listed == set(range(max(listed) + 1)):
-        return max(listed) + 1
-    return None
+    if not _is_gapless(listed) or (len(listed) < MANY_PARTITIONS and _lacks_brokers(plan, copy)):
+        return None
+    return len(listed)
+
+
+def _is_gapless(partitions: set[int]) -> bool:
+    return bool(partitions) and partitions == set(range(max(partitions) + 1))
+
+
+def _lacks_brokers(plan: Plan, copy: int) -> bool:
+    """A topic lacks partitions below its greatest: brokers that hold them are not in the copy."""
+    listed: dict[str, set[int]] = defaultdict(set)
+    for replica in plan.replicas:
+        if replica.copy == copy:
+            listed[replica.topic].add(replica.partition)
+    for log_dir in plan.log_dirs:
+        if log_dir.copy == copy:
+            for topic, partition in log_dir.high_watermarks:
+                listed[topic].add(partition)
+    return not all(_is_gapless(partitions) for partitions in listed.values())
 
 
 def absent_partitions(plan: Plan) -> list[Absent]:

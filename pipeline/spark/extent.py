@@ -94,9 +94,9 @@ class Extent:
         )
         times = one.max_timestamp_ms[stamped & (one.max_timestamp_ms >= 0)]
         if len(times):
-            low, high = int(times.min()), int(times.max())
+            low = int(times.min())
             self.first_ms = low if self.first_ms is None else min(low, self.first_ms)
-            self.last_ms = high if self.last_ms is None else max(high, self.last_ms)
+            self.last_ms = int(times[-1])
 
     def damage(self, damage: Damage) -> None:
         """Unreadable bytes in the middle: history begins anew behind them."""
@@ -165,6 +165,11 @@ def disjointed(scans: Iterable[Row]) -> set[int]:
     return wrong
 
 
+def _last(values: Iterable[int], default: int | None) -> int | None:
+    """The last of them: a clock that was ahead and was put back read the file no further than it goes."""
+    return next(reversed(list(values)), default)
+
+
 def _join(rows: list[Row]) -> Row:
     used = [row for row in rows if row["first_offset"] is not None]
     whole = dict(rows[0])
@@ -175,7 +180,7 @@ def _join(rows: list[Row]) -> Row:
         ("hole_end_offset", max),
         ("shortened_end_offset", max),
         ("first_broker_ms", min),
-        ("last_broker_ms", max),
+        ("last_broker_ms", _last),
     ):
         whole[name] = pick((row[name] for row in rows if row[name] is not None), default=None)
     for name in ("epoch_starts", "index_problems"):

@@ -124,7 +124,7 @@ class PartitionInput:
         self.history_from_ms = int(times.min()) if len(times) else OPEN_END
         is_whole = self.covered.history_start_offset == 0
         self.whole_from_ms = NEVER if is_whole else self.history_from_ms
-        self.last_ms = int(times.max()) if len(times) else None
+        self.last_ms = int(times[-1]) if len(times) else None
 
     def _read_promises(self) -> None:
         names = (

@@ -140,7 +140,7 @@ def _facts(
         end,
         max(epochs, default=None),
         min(first, default=None),
-        max(last, default=None),
+        last[-1] if last else None,
         None,
         is_complete,
         replica.replica_id in damaged,

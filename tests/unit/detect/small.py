@@ -79,18 +79,26 @@ class Small:
         self.mark(at + 15, producer_id)
         self.state(at + 20, builders.COMPLETE_COMMIT, producer_id)
 
-    def said(self, root: Path, *, data: int | None = None, states: int | None = None) -> set[str]:
-        """What an audit of two stopped brokers says above `info`: `code/class`.
+    def said(
+        self,
+        root: Path,
+        *,
+        data: int | None = None,
+        states: int | None = None,
+        is_clean: bool = True,
+    ) -> set[str]:
+        """What an audit of two brokers says above `info`: `code/class`.
 
         Args:
             root: where their directories are made.
             data: so many batches of the data partition are in the copy; None for all.
             states: likewise of the coordinator's.
+            is_clean: they were stopped before.
         """
         logs = ((1, TOPIC, self.data[:data]), (2, STATE_TOPIC, self.states[:states]))
         for node, topic, rows in logs:
             log = log_layout.LogDir(root, node)
             log.segment(topic, 0, rows, base_offset=0)
-            log.finish()
+            log.finish(clean=is_clean)
         found = [row for row in pure_audit.accusations(root) if row["severity"] != "info"]
         return {f"{row['code']}/{row['class']}" for row in found}

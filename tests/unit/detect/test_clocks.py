@@ -11,6 +11,7 @@ import pytest
 
 from tests import builders, log_layout, pure_audit
 from tests.builders import ABORT, COMMIT, NOW_MS
+from tests.unit.detect.small import Small
 
 TOPIC, ID, PRODUCER_ID = "orders", "writer", 1000
 _VERSION_2 = {"version": 1, "client_transaction_version": 2}
@@ -131,3 +132,22 @@ def test_clocks_beyond_tolerance_are_told_not_judged(tmp_path: Path) -> None:
     one = pure_audit.replayed(pure_audit.read(tmp_path, pure_audit.Config()))
     assert {run["alignment"] for run in one.runs} == {"other_clock"}
     assert {promise["status"] for promise in one.promises} == {"ambiguous"}
+
+
+@pytest.mark.parametrize("jump_ms", [0, 3_600_000])
+def test_a_clock_that_was_put_back_reads_no_file_further_than_it_goes(
+    jump_ms: int, tmp_path: Path
+) -> None:
+    """The coordinator was copied before a producer came; for seconds all clocks had been an hour ahead."""
+    logs = Small()
+    logs.state(-5_000, builders.EMPTY)
+    for at in range(0, 90_000, 5_000):
+        if at == 30_000:
+            logs.transaction(at + jump_ms)
+        elif at == 45_000:
+            copied = len(logs.states)
+        elif at == 60_000:
+            logs.write(at, 7)
+        else:
+            logs.transaction(at)
+    assert logs.said(tmp_path, states=copied, is_clean=False) == set()

@@ -289,11 +289,15 @@ CLOSED_RUNS = {
         (None, None, None),
     ),
     "appended before its transaction added it": (
-        CLOSED._replace(first_append_ms=NOW - 1_001), {"alignment": "aligned", "aligned": COMPLETE},
-        (None, "swallowed", None),
+        CLOSED._replace(first_append_ms=NOW - 1_001, marker_ms=NOW + 100),
+        {"alignment": "aligned", "aligned": COMPLETE}, (None, "swallowed", None),
+    ),
+    "appended by a clock that its marker shows to be behind": (
+        CLOSED._replace(first_append_ms=NOW - 3_000, marker_ms=NOW - 2_900),
+        {"alignment": "aligned", "aligned": COMPLETE}, (None, None, None),
     ),
     "appended within the clock skew": (
-        CLOSED._replace(first_append_ms=NOW - 1_000), {"alignment": "aligned", "aligned": COMPLETE},
+        CLOSED._replace(first_append_ms=NOW - 1_000, marker_ms=NOW + 100), {"alignment": "aligned", "aligned": COMPLETE},
         (None, None, None),
     ),
 }  # fmt: skip
