@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 from pyspark import SparkConf, SparkContext
@@ -102,7 +103,7 @@ def build(
         # Planning again behind every shuffle pays where there is data; here it is most of the time.
         settings["spark.sql.adaptive.enabled"] = "false"
     # The user's own are in place already; Spark writes those of a session to its log at DEBUG, secrets too.
-    own = {name: value for name, value in settings.items() if not conf.contains(name)}
+    own: dict[str, Any] = {k: v for k, v in settings.items() if not conf.contains(k)}
     spark = SparkSession.builder.config(map=own).getOrCreate()
     if not is_local:
         spark.sparkContext.addPyFile(_code_archive())
