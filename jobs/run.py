@@ -90,7 +90,7 @@ def again(
     """
     config = _configured(given, conf)
     if not Path(config.output, "gold").is_dir():
-        raise UsageError(f"--output {config.output}: there is no audit in it")
+        raise UsageError(f"--output {config.output}: no finished run in it; audit something first")
     with lock.hold(config.output, wait_s):
         try:
             return what(config)

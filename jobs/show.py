@@ -65,5 +65,11 @@ def _newest_first(output: str) -> list[Path]:
 
 def _findings(file: Path) -> Iterator[dict[str, Any]]:
     with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+        for number, line in enumerate(lines, 1):
+            try:
+                yield json.loads(line)
+            except ValueError:
+                raise AuditError(
+                    f"{sanitise(str(file))}:{number}: not a finding, the file is damaged; "
+                    "audit the same copy again"
+                ) from None

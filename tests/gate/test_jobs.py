@@ -146,7 +146,7 @@ def test_one_figure_everywhere(
     assert printed["gate"]["failing"] == 40
     page, notes = _read(tmp_path, "report.html"), _read(tmp_path, "summary.md")
     assert "40 at or above" in page
-    assert page.count('<details class="finding critical"') == 32
+    assert page.count('<details class="finding critical ') == 32
     assert "8 hanging_transaction/orphan_producer" in page
     assert "40 at or above" in notes
     assert "... and 8 more in" in notes
@@ -193,8 +193,8 @@ def test_show_tells_the_timeline(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gate"], "there is no audit in it"),
-        (["report"], "there is no audit in it"),
+        (["gate"], "no finished run in it"),
+        (["report"], "no finished run in it"),
         (["gate", "--fail-on", "all"], "'all' is not one of"),
         (["gate", "--input", "x"], "No such option"),
         (["report", "--fail-on", "major"], "No such option"),

@@ -62,3 +62,11 @@ def test_a_reader_who_goes_away_gets_no_trace() -> None:
 def test_no_output_at_all(output: str) -> None:
     assert _answer(("explain", "zombie_write"), None) == (0, "")
     assert _answer((*_REPORT, "--output", output), None) == (0, "")
+
+
+def test_a_damaged_file_of_findings_is_named_with_its_line(output: str) -> None:
+    file = Path(output, "runs", RUN_ID, "findings.jsonl")
+    file.write_text('{"finding_id": "0000"}\n{"trunc')
+    code, said = _answer(("show", "abcdef12", "--output", output), subprocess.DEVNULL)
+    assert code == 4
+    assert said.startswith(f"error: {file}:2: not a finding")
