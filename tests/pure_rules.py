@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline.detect.coordinator_state import STUCK_MS
+from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import version_inputs
 from pipeline.spark.race_inputs import fixed_from_ms
 from schemas.codes import GROUP_RECORDS, OFFSETS_TOPIC, TXN_TOPIC
@@ -126,12 +127,13 @@ def _markers(one: Replayed) -> Iterator[Row]:
 
 def _steps(one: Replayed) -> Iterator[Row]:
     defect = ("coordinator_state", "double_epoch_bump")
+    is_safe = is_fixed(*defect, parsed(one.read.config.kafka_version))
     fixed = version_inputs.fixed_leaders(pure_health.formats(one), TXN_TOPIC, defect)
     for step in one.steps:
         if step["violation"]:
             epoch = -1 if step["leader_epoch"] is None else step["leader_epoch"]
             leader = (step["copy"], step["coordinator_partition"], epoch)
-            if step["violation"] == defect[1] and leader in fixed:
+            if step["violation"] == defect[1] and (is_safe or leader in fixed):
                 step = step | {"violation": "epoch_rule"}
             where = step | {"topic": TXN_TOPIC, "partition": step["coordinator_partition"],
                             "first_offset": step["offset"]}  # fmt: skip

@@ -46,6 +46,21 @@ def test_a_lower_commit_behind_a_window_is_told(name: str, tmp_path: Path) -> No
     assert [matches(one, planted.must) for one in races] == [True]
 
 
+@pytest.mark.parametrize(
+    ("version", "told_as"),
+    [(None, "double_epoch_bump"), ("4.0.0", "double_epoch_bump"), ("4.0.1", "epoch_rule")],
+)
+def test_a_version_with_the_fix_is_not_accused_of_the_defect(
+    version: str | None, told_as: str, tmp_path: Path
+) -> None:
+    """KAFKA-19367 is fixed in 4.0.1: what looks like it there is something else."""
+    name = "double_epoch_bump"
+    plant(name, recording(PLANTS[name].recording) / "logs", tmp_path / "logs")
+    found = accusations(tmp_path / "logs", Config(kafka_version=version))
+    classes = {one["class"] for one in found if one["code"] == "coordinator_state"}
+    assert classes & {"double_epoch_bump", "epoch_rule"} == {told_as}
+
+
 def test_recall_and_precision_of_each_detector() -> None:
     """Of the plants above."""
     print("\n".join(["", *TALLY.lines()]))
