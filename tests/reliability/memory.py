@@ -1,7 +1,8 @@
 """Memory of a whole audit as the input grows: `python -m tests.reliability.memory FOLDER 10 100` (figure 15).
 
-One segment of 100,000 batches stands in as many partitions as asked for, by hard links, so that it costs no disk. The
-driver's heap is 1 GiB. Prints the largest resident memory of the JVM and of any Python process of the run.
+One segment of 100,000 batches stands in as many partitions as asked for, by hard links, so that it costs no disk.
+`large` instead of a number is one segment of 1 GiB without an index, which a single worker reads from end to end. The
+driver's heap is 1 GiB. Prints the largest resident memory of the driver, the JVM and any Python worker of the run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from tests import builders
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCHES = 100_000
+LARGE = "large"
+LARGE_BYTES = 1 << 30
+RECORD_BYTES = 16 << 10
 EVERY_S = 0.2
 
 
@@ -40,8 +44,25 @@ def tree(folder: Path, partitions: int) -> Path:
     return logs
 
 
+def large(folder: Path) -> Path:
+    """The log directory of a broker with one partition, of one segment of 1 GiB in batches of 16 KiB."""
+    logs = folder / "logs-large"
+    shutil.rmtree(logs, ignore_errors=True)
+    only = logs / "large-0" / f"{0:020d}.log"
+    only.parent.mkdir(parents=True)
+    record = [builders.Rec(value=bytes(RECORD_BYTES))]
+    with only.open("wb") as sink:
+        for number in range(LARGE_BYTES // (RECORD_BYTES + 100)):
+            sink.write(
+                builders.batch(
+                    number, record, producer_id=7, producer_epoch=0, base_sequence=number
+                )
+            )
+    return logs
+
+
 def group(leader: int) -> dict[int, str]:
-    """Process id -> its name, of a process and all below it."""
+    """Process id -> its part, of a process and all below it."""
     parents: dict[int, tuple[int, str]] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -55,7 +76,10 @@ def group(leader: int) -> dict[int, str]:
     while wanted:
         found |= {one: parents[one][1] for one in wanted if one in parents}
         wanted = {one for one, (parent, _) in parents.items() if parent in wanted}
-    return found
+    parts = {"python": "worker", "java": "JVM"}
+    return {
+        one: "driver" if one == leader else parts.get(name, name) for one, name in found.items()
+    }
 
 
 def resident(process: int) -> int:
@@ -68,13 +92,18 @@ def resident(process: int) -> int:
     return sizes[0] >> 10 if sizes else 0
 
 
-def measured(folder: Path, partitions: int) -> str:
+def measured(folder: Path, what: str) -> str:
     """Audits once.
+
+    Args:
+        folder: For input and output.
+        what: Number of partitions, or `large`.
 
     Returns:
         One line of figures.
     """
-    logs, output = tree(folder, partitions), folder / f"out-{partitions}"
+    logs = large(folder) if what == LARGE else tree(folder, int(what))
+    output = folder / f"out-{what}"
     shutil.rmtree(output, ignore_errors=True)
     begun = time.monotonic()
     process = subprocess.Popen(
@@ -91,9 +120,11 @@ def measured(folder: Path, partitions: int) -> str:
     seconds = time.monotonic() - begun
     shutil.rmtree(output, ignore_errors=True)
     said = ", ".join(f"{name} {size} MiB" for name, size in sorted(peaks.items()))
-    return f"{partitions * BATCHES} batches: {said}; {seconds:.0f} s, exit {process.returncode}"
+    shutil.rmtree(logs)
+    size = "one segment of 1 GiB" if what == LARGE else f"{int(what) * BATCHES} batches"
+    return f"{size}: {said}; {seconds:.0f} s, exit {process.returncode}"
 
 
 if __name__ == "__main__":
-    for count in sys.argv[2:]:
-        print(measured(Path(sys.argv[1]), int(count)), flush=True)
+    for wanted in sys.argv[2:]:
+        print(measured(Path(sys.argv[1]), wanted), flush=True)
