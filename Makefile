@@ -36,7 +36,7 @@ reliability: setup
 	$(PYTHON) -m pytest -s tests/fuzz tests/reliability
 	AUDIT_CUTS=1000 $(PYTHON) -m pytest tests/unit/detect/test_cut_copies.py
 	folder="$$(mktemp -d)"; trap 'rm -rf "$$folder"' EXIT; \
-	  $(PYTHON) -m tests.reliability.kills "$$folder" && $(PYTHON) -m tests.reliability.memory "$$folder" 10 100
+	  $(PYTHON) -m tests.reliability.kills "$$folder" && $(PYTHON) -m tests.reliability.memory "$$folder" 10 100 large
 
 lint: setup
 	$(PYTHON) -m ruff check .
