@@ -46,12 +46,14 @@ class Broker:
 
     Attributes:
         node: Its id, from 1.
+        jars: Of the Kafka that it runs; others take effect when it starts again.
         port: Where clients reach it, the same after every start.
         folder: Its own: settings, output of the JVM, and `data`, the log directory.
     """
 
     def __init__(self, cluster: Cluster, node: int) -> None:
         self.cluster, self.node = cluster, node
+        self.jars = cluster.jars
         self.folder = cluster.folder / f"broker-{node}"
         self.data = self.folder / "data"
         self.port, self.controller_port = _free_port(), _free_port()
@@ -70,7 +72,7 @@ class Broker:
         command = ["format", "-t", self.cluster.cluster_id, "-c", str(self._properties())]
         if self.cluster.transaction_version is not None:
             command += ["--feature", f"transaction.version={self.cluster.transaction_version}"]
-        done = run_tool(self.cluster.jars, "kafka.tools.StorageTool", command)
+        done = run_tool(self.jars, "kafka.tools.StorageTool", command)
         if done.returncode != 0:
             raise RuntimeError(f"storage was not formatted: {done.stdout}{done.stderr}")
 
@@ -78,7 +80,7 @@ class Broker:
         """Starts the JVM; `Cluster.wait` waits for it."""
         with (self.folder / "output.txt").open("ab") as sink:
             self._process = subprocess.Popen(
-                [artifacts.java_path(), *_JVM, "-cp", str(self.cluster.jars / "*"), "kafka.Kafka",
+                [artifacts.java_path(), *_JVM, "-cp", str(self.jars / "*"), "kafka.Kafka",
                  str(self._properties())],
                 stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, cwd=self.folder,
             )  # fmt: skip
