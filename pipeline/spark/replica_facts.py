@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pipeline.spark.plan import LogDir, Plan, Replica
-from pipeline.text import sanitise
 from schemas.codes import TXN_TOPIC
 
 STOPPED_TOGETHER_MS = 10_000
@@ -129,7 +128,7 @@ def _facts(
         replica.partition,
         replica.topic_id,
         replica.broker_id,
-        sanitise(replica.log_dir_path),
+        replica.log_dir_path,
         False,
         instant.get(replica.copy, False)
         and not _lacks_tail(segments, log_dir.high_watermarks.get(key)),

@@ -31,6 +31,7 @@ from pipeline.spark.replica_facts import ReplicaFacts, replica_facts, with_front
 from pipeline.spark.silver_views import view
 from pipeline.spark.stateful import sorted_rows
 from pipeline.spark.wraps import may_wrap
+from pipeline.text import sanitise
 from schemas import bronze as declared
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
@@ -131,8 +132,8 @@ def build(run: Run, stage: Callable[[str], None]) -> None:
 
 
 def write_replicas(run: Run) -> None:
-    """`silver.replica`."""
-    rows = [tuple(one) for one in run.facts]
+    """`silver.replica`; folders are keys of the facts as they are, and text of the table only here."""
+    rows = [tuple(one._replace(log_dir=sanitise(one.log_dir))) for one in run.facts]
     tables.replace_rows(run.spark, rows, silver.REPLICA, run.output, run.run_id, also=run.expired)
 
 

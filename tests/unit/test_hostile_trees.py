@@ -8,13 +8,17 @@ import socket
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from pipeline.config import Config
+from pipeline.spark import silver, tables
 from pipeline.spark.plan import plan
 from pipeline.spark.read_file import read_task
+from pipeline.spark.sidecars import log_places
 from pipeline.spark.tasks import tasks_of
 from tests.builders import batch
 from tests.pure_input import read
@@ -86,16 +90,22 @@ def directories(root: Path) -> None:
     deep.mkdir(parents=True)
 
 
-def test_names_that_are_no_text_reach_no_table(tmp_path: Path) -> None:
+def test_names_that_are_no_text_reach_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in (b"\xff\xfe-0", b"two\nlines-0", "emoji\U0001f600-0".encode()):
         folder = os.path.join(os.fsencode(tmp_path), name)
         os.mkdir(folder)
         Path(os.fsdecode(folder), NAME).write_bytes(batch(0, 2))
-    facts = read(tmp_path, Config()).facts
-    assert len(facts) == 3
-    for one in facts:
-        one.log_dir.encode()
-        assert "\n" not in one.log_dir + one.topic
+    held = read(tmp_path, Config())
+    assert len(log_places(held.plan, held.facts, held.segments)) == len(held.facts) == 3
+    written: list[tuple[object, ...]] = []
+    monkeypatch.setattr(tables, "replace_rows", lambda _, rows, *__, **___: written.extend(rows))
+    run: Any = SimpleNamespace(facts=held.facts, spark=None, output="", run_id="r", expired=())
+    silver.write_replicas(run)
+    for row in written:
+        for value in row:
+            assert not isinstance(value, str) or (value.encode() and "\n" not in value)
 
 
 @pytest.mark.parametrize("make", [loops, special, directories])
