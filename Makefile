@@ -25,7 +25,7 @@ test-fast: setup
 	$(PYTHON) -m pytest -m "not spark and not slow and not full"
 
 test-full: setup
-	$(PYTHON) -m pytest
+	AUDIT_FULL=1 $(PYTHON) -m pytest -rs
 
 fuzz: setup
 	$(PYTHON) -m pip install --quiet atheris==3.0.0
