@@ -46,9 +46,9 @@ Start it with `PYTHONPATH=. .venv/bin/python FILE` in the project's folder. With
 +-------+---------+-----------+------------+------------------+-----------------------------------------------+
 |topic  |partition|producer_id|first_offset|judgement         |reason                                         |
 +-------+---------+-----------+------------+------------------+-----------------------------------------------+
-|h-topic|1        |1          |6           |not_in_transaction|owner state 4, epoch 0                         |
+|h-topic|1        |1          |6           |not_in_transaction|owner in CompleteCommit, epoch 0               |
 |h-topic|2        |424242     |6           |orphan_producer   |no transactional id holds the producer id      |
-|h-topic|3        |2          |8           |not_in_transaction|owner state 5, epoch 0                         |
+|h-topic|3        |2          |8           |not_in_transaction|owner in CompleteAbort, epoch 0                |
 |h-topic|5        |4          |6           |open              |listed by its coordinator, deadline not reached|
 +-------+---------+-----------+------------+------------------+-----------------------------------------------+
 ```

@@ -9,13 +9,19 @@ from pipeline.spark import session
 
 # %% Parameters
 OUTPUT = "audit-output"  # output root with at least two runs
-BEFORE = "first"  # run ids, of gold.run
-NOW = "second"
+BEFORE = None  # a run of it; None takes the one before NOW
+NOW = None  # a run of it; None takes the newest completed one
 
 # %%
 spark = session.build()
-catalog.open_tables(spark, OUTPUT, NOW)
-nights = {"before": BEFORE, "now": NOW}
+now = catalog.open_tables(spark, OUTPUT, NOW)
+runs = catalog.completed_runs(spark, OUTPUT, *([BEFORE] if BEFORE else []))
+earlier = runs[: runs.index(now)] if now in runs else []
+if now is None or not (BEFORE or earlier):
+    raise SystemExit(
+        f"{OUTPUT} holds no two completed runs to compare: {', '.join(runs) or 'none'}"
+    )
+nights = {"before": BEFORE or earlier[-1], "now": now}
 
 # %% [markdown]
 # ## The runs

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline.errors import UsageError
 from pipeline.spark import bronze, silver_views, tables
+from pipeline.text import sanitise
 from schemas import gold
+from schemas.bronze import SEGMENT
 from schemas.silver import TABLES as SILVER
 
 
@@ -21,7 +24,12 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
 
     Returns:
         The run of the silver views; None when no run was completed.
+
+    Raises:
+        UsageError: The output holds no such run; views of it would be empty, which looks like nothing found.
     """
+    if run_id is not None:
+        completed_runs(spark, output, run_id)
     bronze.register(spark, output)
     for table in gold.TABLES:
         if tables.exists(table, output):
@@ -35,8 +43,30 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
 
 def newest_run(spark: SparkSession, output: str) -> str | None:
     """Id of the newest completed run."""
-    runs = completed(spark, output)
-    return None if runs is None else next((row["run_id"] for row in reversed(runs.collect())), None)
+    return next(reversed(completed_runs(spark, output)), None)
+
+
+def completed_runs(spark: SparkSession, output: str, *wanted: str) -> list[str]:
+    """Ids of the completed runs, oldest first.
+
+    Args:
+        spark: A session.
+        output: Output root.
+        wanted: Runs that have to be in it, completed or not.
+
+    Raises:
+        UsageError: One of them is not.
+    """
+    rows = completed(spark, output)
+    runs = [] if rows is None else [row["run_id"] for row in rows.collect()]
+    begun = tables.partition_folders(SEGMENT, output)
+    for one in wanted:
+        if one not in runs and one not in begun:
+            held = ", ".join(runs[-5:]) or "none"
+            raise UsageError(
+                sanitise(f"{output} holds no run {one}; its newest completed ones: {held}")
+            )
+    return runs
 
 
 def completed(spark: SparkSession, output: str) -> DataFrame | None:

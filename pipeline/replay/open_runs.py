@@ -15,7 +15,7 @@ from pipeline.replay.coverage import (
 )
 from pipeline.replay.ownership import Judgement, OwnerState, Promise, Run, read_beyond
 from pipeline.replay.transaction_state import COMPLETE, ONGOING, PREPARE
-from schemas.codes import TWO_PHASE_TIMEOUT_MS
+from schemas.codes import STATE_NAMES, TWO_PHASE_TIMEOUT_MS
 
 
 def judge_run(
@@ -194,7 +194,8 @@ def _is_moved_on(owner: OwnerState, run_epoch: int) -> bool:
 
 
 def _owner_text(owner: OwnerState) -> str:
-    return f"owner state {owner.state}, epoch {owner.producer_epoch}"
+    state = "no known state" if owner.state is None else STATE_NAMES.get(owner.state, owner.state)
+    return f"owner in {state}, epoch {owner.producer_epoch}"
 
 
 def _ongoing(

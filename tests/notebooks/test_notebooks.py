@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.errors import UsageError
 from tests.notebooks.conftest import BEFORE, NOW
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -65,8 +66,9 @@ def test_producer_timeline(output: Path, spark: SparkSession, who: dict[str, Any
     assert ("COMMIT marker" in what or "ABORT marker" in what) is ("PRODUCER_ID" not in who)
 
 
-def test_compare_nights(output: Path, spark: SparkSession) -> None:
-    names = run("compare_nights", OUTPUT=str(output), BEFORE=BEFORE, NOW=NOW)
+@pytest.mark.parametrize("nights", [{"BEFORE": BEFORE, "NOW": NOW}, {}], ids=["named", "newest"])
+def test_compare_nights(output: Path, spark: SparkSession, nights: dict[str, str]) -> None:
+    names = run("compare_nights", OUTPUT=str(output), **nights)
     changes = {
         (row["code"], row["class"], row["status_before"], row["status_now"])
         for row in names["differences"].collect()
@@ -75,6 +77,18 @@ def test_compare_nights(output: Path, spark: SparkSession) -> None:
         ("hanging_transaction", "orphan_producer", None, "new"),
         ("lso_pinned", "pinned", None, "new"),
     }
+
+
+def test_a_run_that_is_not_there_is_no_run_without_findings(
+    output: Path, spark: SparkSession
+) -> None:
+    for parameters in ({"BEFORE": "mistyped"}, {"NOW": "mistyped"}):
+        with pytest.raises(UsageError, match="holds no run mistyped"):
+            run("compare_nights", OUTPUT=str(output), **parameters)
+    with pytest.raises(UsageError, match=NOW):
+        run("coordinator_log", OUTPUT=str(output), RUN_ID="mistyped")
+    with pytest.raises(SystemExit, match="no two completed runs"):
+        run("compare_nights", OUTPUT=str(output), NOW=BEFORE)
 
 
 def test_every_notebook_is_in_percent_format_and_is_run_here() -> None:
