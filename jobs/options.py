@@ -106,7 +106,7 @@ POLICY: Options = (
     click.option(
         "--suppressions",
         metavar="FILE",
-        help="Faults that somebody answers for.  [default: conf/suppressions.yaml]",
+        help="Faults that somebody answers for.  [default: what --conf names; conf/audit.yaml: conf/suppressions.yaml]",
     ),
 )
 """What fails."""

@@ -62,7 +62,7 @@ class Config(Strict):
         transaction_state_partitions: partitions of `__transaction_state`. None: what the checkpoints show.
         gate: what fails.
         suppressions: file of faults that somebody answers for until a day; a relative path starts at the
-            folder of the settings. None: no such faults.
+            folder of the settings; `conf/audit.yaml` names `conf/suppressions.yaml`. None: no such faults.
         report: the page.
         health: what counts as a weakness.
         selection: what is shown and gated.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pipeline.config import Config, load
 from pipeline.config_sections import parse_time
@@ -135,3 +136,9 @@ def test_the_fingerprint_is_of_what_influences_results(
     changed: dict[str, Any], is_same: bool
 ) -> None:
     assert (load(None, changed).fingerprint() == Config().fingerprint()) is is_same
+
+
+def test_the_bundled_file_holds_all_settings_but_those_of_one_run() -> None:
+    """README names these five."""
+    held = set(yaml.safe_load(BUNDLED.read_text(encoding="utf-8")))
+    assert set(Config.model_fields) - held == {"inputs", "output", "run_id", "now_ms", "stage"}
