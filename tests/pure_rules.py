@@ -16,6 +16,7 @@ from tests.pure_audit import Replayed
 from tests.pure_files import damage, divergence, finding, snapshot_only
 from tests.pure_input import Row, places
 
+LATE = "owner_not_copied_late"
 HANGING = (
     "orphan_producer",
     "not_in_transaction",
@@ -51,7 +52,7 @@ def _hanging(one: Replayed) -> Iterator[Row]:
         label = run["judgement"]
         if label in HANGING:
             yield finding("hanging_transaction", label, "critical", run, reason=run["reason"])
-        elif label == "owner_not_copied_late":
+        elif label == LATE:
             yield finding("hanging_transaction", "owner_not_copied", "major", run)
 
 
@@ -182,15 +183,17 @@ def _regressed(one: Replayed) -> Iterator[Row]:
 
 
 def _blocked(one: Replayed) -> Iterator[Row]:
+    """As severe as the transaction is as a `hanging_transaction`."""
+    severities = dict.fromkeys(HANGING, "critical") | {LATE: "major"}
     hanging = {
-        (run["copy"], run["partition"], run["producer_id"])
+        (run["copy"], run["partition"], run["producer_id"]): severities[run["judgement"]]
         for run in one.runs
-        if run["topic"] == OFFSETS_TOPIC and run["judgement"] in HANGING
+        if run["topic"] == OFFSETS_TOPIC and run["judgement"] in severities
     }
     for row in one.offsets:
-        key = (row["copy"], row["offsets_partition"], row["producer_id"])
-        if row["outcome"] == "pending" and key in hanging:
-            yield finding("committed_offset", "blocked", "critical", row,
+        severity = hanging.get((row["copy"], row["offsets_partition"], row["producer_id"]))
+        if row["outcome"] == "pending" and severity is not None:
+            yield finding("committed_offset", "blocked", severity, row,
                            first_offset=row["record_offset"])  # fmt: skip
 
 

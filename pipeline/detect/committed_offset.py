@@ -4,8 +4,8 @@ Promise: a group's committed offset moves forward with what it has processed (KI
 `OffsetMetadataManager`).
 
 Rule: a materialised commit below the one that it replaces (`regressed`); offsets that wait for a transaction's end
-(`blocked`: OffsetFetch with requireStable fails); plain and transactional commits in turn (`mixed`); a committed offset
-past every replica's log end in a copy of one instant (`beyond_end`).
+(`blocked`: OffsetFetch with requireStable fails), as severe as that transaction; plain and transactional commits in
+turn (`mixed`); a committed offset past every replica's log end in a copy of one instant (`beyond_end`).
 
 Normal: a plain commit that rewinds (a reset tool does that: info); a topic deleted and made again, whose offsets were
 removed in between; a pending commit that a later plain one overtook.
@@ -23,6 +23,8 @@ from pipeline.detect.finding import CONSUMER_OFFSETS, findings, in_offsets, on, 
 CODE = "committed_offset"
 NEEDS = ("offset_commit",)
 FIXED_IN = "no defect by itself"
+_LATE = "owner_not_copied_late"
+"""Judgement of a run whose owner is not in the copy and whose deadline is long over (hanging_transaction: major)."""
 
 
 def find(
@@ -67,7 +69,10 @@ def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame
         "copy",
         F.col("partition").alias("offsets_partition"),
         "producer_id",
-        "judgement",
+        (F.col("judgement") == _LATE).alias("is_late"),
+        F.when(F.col("judgement") == _LATE, F.lit("owner_not_copied"))
+        .otherwise(F.col("judgement"))
+        .alias("judgement"),
         "transactional_id",
     )
     rows = pending.join(F.broadcast(runs), ["copy", "offsets_partition", "producer_id"], how="left")
@@ -78,8 +83,10 @@ def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame
         rows,
         code=CODE,
         class_="blocked",
-        severity=F.when(is_hanging, F.lit("critical")).otherwise(F.lit("info")),
-        certainty="proven",
+        severity=F.when(is_hanging, F.lit("critical"))
+        .when(F.col("is_late"), F.lit("major"))
+        .otherwise(F.lit("info")),
+        certainty=F.when(F.col("is_late"), F.lit("consistent_with")).otherwise(F.lit("proven")),
         **on_commit(),
         **on(transactional_id="transactional_id"),
         title="{group_id} cannot fetch {topic}-{partition}: offset {committed_offset} is pending",
