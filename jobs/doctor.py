@@ -99,7 +99,11 @@ def _copy(path: str) -> int:
     if isinstance(found, Untold):
         print(f"unsure copy {shown}: cannot be looked over before the run: {sanitise(found.why)}")
         return 1
-    state, words = ("wrong", f"{len(found)} gaps") if found else ("ok   ", "holds all it names")
+    state, words = (
+        ("wrong", f"{len(found)} gap{'s' * (len(found) > 1)}")
+        if found
+        else ("ok   ", "holds all it names")
+    )
     print(f"{state}  copy {shown}: {words}")
     for gap in found:
         print(sanitise(f"       {gap.folder}: {gap.what}; {gap.fix}"))

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Config
+from jobs.run import DEFAULTS
+from jobs.self_check import SAMPLE
+from pipeline.config import Config, load
 from pipeline.config_sections import parse_time
 from pipeline.run_name import newest_ms, run_name
 from pipeline.spark.plan import plan
@@ -44,3 +46,10 @@ def test_a_file_that_went_away_is_left_to_the_ingest() -> None:
     planned = plan([str(recording("06") / "logs")])
     gone = [replace(one, path="/nowhere/00000000000000000000.log") for one in planned.files]
     assert newest_ms(gone) is None
+
+
+def test_the_readme_shows_the_name_that_the_sample_gets() -> None:
+    named = run_name(plan([str(SAMPLE / "logs")]), load(str(DEFAULTS), {"now_ms": 0}))
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"Run       {named}, " in readme
+    assert f"runs/{named}/report.html" in readme
