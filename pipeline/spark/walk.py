@@ -71,12 +71,29 @@ class Walk:
         self._base = path if os.path.isdir(path) else os.path.dirname(path)
         if os.path.isdir(path):
             self._directory(path, 0)
+            self._set_misnamed_aside()
             return
         with os.scandir(self._base) as entries:
             chosen = [entry for entry in entries if entry.name == os.path.basename(path)]
         if _identity(self._base) not in self._entered:
             files = [entry for entry in chosen if self._kind(entry) == "file"]
             self._add(self._base, self._listed(files))
+
+    def _set_misnamed_aside(self) -> None:
+        """Logs beside partitions in a folder that no broker named (`orders-0.bak`) stay unjudged.
+
+        Whose they are nobody can tell; judged as a topic of their own, everything in them would be accused.
+        """
+        named = {
+            os.path.dirname(one) for one in self._partitions if parse_name(os.path.basename(one))
+        }
+        for path, one in list(self._partitions.items()):
+            is_misnamed = one.source == LOG and parse_name(os.path.basename(path)) is None
+            if is_misnamed and os.path.dirname(path) in named:
+                del self._partitions[path]
+                why = "its name is not TOPIC-PARTITION: take it out, or give it alone"
+                size = sum(file.size for file in one.files.values())
+                self.unread.append(Skipped(one.name, "io", why, size))
 
     def _directory(self, path: str, depth: int) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import threading
 import time
@@ -21,7 +22,9 @@ from pipeline.spark.read_file import read_task
 from pipeline.spark.sidecars import log_places
 from pipeline.spark.tasks import tasks_of
 from tests.builders import batch
+from tests.pure_audit import accusations
 from tests.pure_input import read
+from tests.recordings import recording
 
 NAME = f"{0:020d}.log"
 NOBODY = 65534
@@ -88,6 +91,21 @@ def directories(root: Path) -> None:
     for _ in range(80):
         deep = deep / "d"
     deep.mkdir(parents=True)
+
+
+def test_a_copy_made_by_hand_beside_its_partition_is_no_topic(tmp_path: Path) -> None:
+    shutil.copytree(recording("01") / "logs", tmp_path / "logs")
+    broker = tmp_path / "logs" / "broker-1"
+    clean = accusations(tmp_path / "logs")
+    for name in ("payments-0.bak", "payments-0 (copy)", "old"):
+        shutil.copytree(broker / "payments-0", broker / name)
+    found = plan([str(tmp_path / "logs")])
+    assert {one.name for one in found.unread} >= {
+        f"broker-1/{name}" for name in ("payments-0.bak", "payments-0 (copy)", "old")
+    }
+    assert accusations(tmp_path / "logs") == clean
+    alone = plan([str(broker / "old")])
+    assert [one.topic for one in alone.replicas] == ["old"]
 
 
 def test_names_that_are_no_text_reach_no_table(
