@@ -215,6 +215,7 @@ def _facts(
         "configuration": one.config.fingerprint(),
         "input": {
             "paths": list(one.plan.roots),
+            "bytes": list(one.plan.input_bytes),
             "fingerprint": one.plan.fingerprint(),
         },
         "previous_run": earlier[-1]["run_id"] if earlier else None,

@@ -7,7 +7,7 @@ Only what was judged and found in order passes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -44,11 +44,19 @@ def junit(summary: dict[str, Any], failing: Iterable[Finding], limit: int) -> st
         expectations.add_testcase(_expectation(one))
     root = JUnitXml(_NAME)
     for suite in (detectors, expectations):
-        for name in ("run_id", "version", "verdict", "cluster_id", "configuration"):
-            suite.add_property(name, sanitise(str(summary[name])))
+        for name, value in _provenance(summary):
+            suite.add_property(name, sanitise(value))
         root.add_testsuite(suite)
     root.update_statistics()
     return str(root.tostring().decode("utf-8"))
+
+
+def _provenance(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in ("run_id", "version", "verdict", "cluster_id", "configuration"):
+        yield name, str(summary[name])
+    yield "inputs", _text([" ".join(summary["input"]["paths"])])
+    yield "input_fingerprint", str(summary["input"]["fingerprint"])
+    yield "command_line", _text([" ".join(summary["command_line"])])
 
 
 def _case(name: str, suite: str) -> TestCase:

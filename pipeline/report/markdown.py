@@ -159,4 +159,5 @@ def _coverage(summary: dict[str, Any]) -> Iterator[str]:
     if "redaction" in summary:
         yield f"Names: {summary['redaction']['text']}."
     yield ""
-    yield f"Run {code(summary['run_id'])}, version {summary['version']}, cluster {code(str(summary['cluster_id']))}."
+    yield f"Run {code(summary['run_id'])}, version {summary['version']}, cluster {code(str(summary['cluster_id']))}, "
+    yield f"configuration {code(summary['configuration'][:12])}."

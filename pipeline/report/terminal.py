@@ -104,6 +104,7 @@ def render(result: Result, target: Console) -> None:
     _gate(target, summary)
     _coverage(target, summary)
     _line(target, f"Run       {summary['run_id']}, {summary['timing']['elapsed_s']} s")
+    _line(target, f"Version   {summary['version']}, configuration {summary['configuration'][:12]}")
     _line(target, f"Report    {result.output_dir}/report.html")
     if worth:
         first = f"show {worth[0]['finding_id'][:12]}{_of_output(result.output_dir)}"

@@ -136,6 +136,7 @@ class Plan:
         files: Files of current replicas.
         skipped: Files that are no part of a current log.
         unread: What should have been read and could not be: the run says what it does not know.
+        input_bytes: Bytes of `files` below each root.
     """
 
     roots: tuple[str, ...]
@@ -145,6 +146,7 @@ class Plan:
     files: tuple[SourceFile, ...]
     skipped: tuple[Skipped, ...]
     unread: tuple[Skipped, ...]
+    input_bytes: tuple[int, ...] = ()
 
     def fingerprint(self) -> str:
         """Hash of names, sizes and last bytes of all files: the same input has the same."""

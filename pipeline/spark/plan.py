@@ -88,10 +88,13 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
     cluster = _cluster(log_dirs, cluster_id)
     replicas: list[Replica] = []
     files: list[SourceFile] = []
+    sizes = [0] * len(inputs)
     for one in walk.partitions:
         replica = _replica(walk, one, log_dirs[one.log_dir], cluster, topic_ids[one.path])
         replicas.append(replica)
-        files += _files(walk, one, replica)
+        held = _files(walk, one, replica)
+        sizes[one.root] += sum(file.size for file in held)
+        files += held
     return Plan(
         tuple(map(redact, inputs)),
         cluster,
@@ -100,6 +103,7 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
         tuple(files),
         tuple(walk.skipped),
         tuple(walk.unread),
+        tuple(sizes),
     )
 
 

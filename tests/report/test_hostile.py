@@ -193,3 +193,12 @@ def test_no_command_with_something_for_a_shell(name: str) -> None:
     )
     found = page.commands(finding(advice=f"First: {plain}; only then"))
     assert found == [plain]
+
+
+def test_junit_says_where_its_run_came_from() -> None:
+    root = ElementTree.fromstring(junit(_summary(HARMLESS), [], 1000))
+    for suite in root.iter("testsuite"):
+        said = {one.get("name"): one.get("value") for one in suite.iter("property")}
+        assert said["inputs"] == said["command_line"] == " ".join(HARMLESS)
+        assert said["input_fingerprint"] == "f"
+        assert said.keys() >= {"run_id", "version", "configuration", "verdict"}

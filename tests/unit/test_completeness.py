@@ -14,6 +14,7 @@ from jobs import doctor
 from pipeline.errors import UsageError
 from pipeline.report.completeness import CHECKPOINT, PROPERTIES, Gap, Untold, gaps
 from pipeline.spark.exports import COLUMNS
+from pipeline.spark.plan import plan
 from tests.recordings import recording
 from tests.unit.test_archives import KINDS, pack
 
@@ -80,6 +81,13 @@ def test_texts_and_exports_cannot_be_looked_over(
         assert re.search(
             r"unsure copy .*: cannot be looked over before the run: an? ", capsys.readouterr().out
         )
+
+
+def test_the_plan_tells_the_bytes_of_each_input(copy: Path, tmp_path: Path) -> None:
+    small = recording("07") / "logs"
+    both = plan([str(copy), str(small)])
+    assert both.input_bytes == (*plan([str(copy)]).input_bytes, *plan([str(small)]).input_bytes)
+    assert sum(both.input_bytes) == sum(one.size for one in both.files)
 
 
 def test_an_input_that_is_not_there(tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ def _finding(**changed: Any) -> dict[str, Any]:
 def _summary(verdict: str, **changed: Any) -> dict[str, Any]:
     plain = {
         "run_id": "r1",
+        "version": "1.0.0",
+        "configuration": "0123456789abcdef",
         "verdict": verdict,
         "gate": {"severity": "major", "certainty": "proven", "failing": 1},
         "counts": {
@@ -101,6 +103,10 @@ def test_says_verdict_where_and_what_to_do() -> None:
     ):
         assert part in screen
     assert "not shown" not in screen
+
+
+def test_says_what_judged() -> None:
+    assert "Version   1.0.0, configuration 0123456789ab\n" in _screen(_summary("passed"), [])
 
 
 def test_the_first_run_has_nothing_to_compare_with_and_the_usual_output_needs_no_name() -> None:
