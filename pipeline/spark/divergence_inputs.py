@@ -19,6 +19,33 @@ _DIVERGENCE = (
     "last_offset bigint, high_watermark bigint, is_acknowledged boolean, older_epoch int, newer_epoch int"
 )
 
+_PAIR = (
+    "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id int, other_broker_id int, "
+    "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int"
+)
+_BATCH = (
+    "replica_id",
+    "base_offset",
+    "last_offset",
+    "crc",
+    "partition_leader_epoch",
+    "producer_id",
+    "producer_epoch",
+    "is_transactional",
+    "is_control",
+)
+_KEY = (
+    "copy",
+    "topic",
+    "partition",
+    "broker_id",
+    "other_broker_id",
+    "other_id",
+    "high_watermark",
+    "older_epoch",
+    "newer_epoch",
+)
+
 
 def divergence(run: Run) -> Held:
     """First offset at which each other replica differs from the one that is replayed."""
@@ -54,96 +81,15 @@ def divergence(run: Run) -> Held:
 
 
 def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
-    pair = F.broadcast(
-        tables.local(
-            run.spark,
-            pairs,
-            "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id "
-            "int, other_broker_id int, "
-            "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int",
-        )
-    )
-    ours = (
-        "replica_id",
-        "base_offset",
-        "last_offset",
-        "crc",
-        "partition_leader_epoch",
-        "producer_id",
-        "producer_epoch",
-        "is_transactional",
-        "is_control",
-    )
-    batches = run.bronze(bronze.BATCH).select(*ours)
-    # Records of the internal topics stand for their batches: one row a batch offset is enough.
-    for table in (bronze.TXN_STATE, bronze.OFFSET_COMMIT):
-        rows = _entry_rows(run, table.name).select(*ours)
-        batches = batches.unionByName(rows)
-    batches = batches.dropDuplicates(["replica_id", "base_offset"])
-    theirs = batches.join(pair, batches["replica_id"] == pair["other_id"], how="inner").filter(
-        F.col("base_offset") >= F.col("floor")
-    )
-    mine = batches.select(
-        F.col("replica_id").alias("main_id"),
-        "base_offset",
-        F.col("crc").alias("main_crc"),
-        F.col("partition_leader_epoch").alias("main_epoch"),
-    )
-    compared = theirs.join(mine, ["main_id", "base_offset"], how="left")
-    is_tail = F.col("base_offset") >= F.col("main_end")
-    is_other = F.col("main_crc").isNotNull() & (
-        (F.col("crc") != F.col("main_crc"))
-        | (F.col("partition_leader_epoch") != F.col("main_epoch"))
-    )
-    differing = compared.filter(is_tail | is_other)
-    tail_data = (
-        differing.filter(F.col("is_transactional") & ~F.col("is_control"))
-        .select(
-            "copy",
-            "topic",
-            "partition",
-            "other_id",
-            "producer_id",
-            F.col("producer_epoch").alias("transaction_epoch"),
-        )
-        .distinct()
-    )
-    emptied = (
-        run.silver(silver.PARTITION_TXN)
-        .filter(
-            F.col("first_offset").isNull()
-            & (F.col("marker_type") == 1)
-            & F.col("alignment").isin("aligned", "resent")
-        )
-        .select("copy", "topic", "partition", "producer_id", "transaction_epoch")
-        .distinct()
-    )
-    lost = (
-        tail_data.join(
-            emptied, ["copy", "topic", "partition", "producer_id", "transaction_epoch"], how="inner"
-        )
-        .select("other_id", F.lit(True).alias("lost_commit"))
-        .distinct()
-    )
-    key = [
-        "copy",
-        "topic",
-        "partition",
-        "broker_id",
-        "other_broker_id",
-        "other_id",
-        "high_watermark",
-        "older_epoch",
-        "newer_epoch",
-    ]
+    differing = _differing(_batches(run), F.broadcast(tables.local(run.spark, pairs, _PAIR)))
     first = (
-        differing.groupBy(*key)
+        differing.groupBy(*_KEY)
         .agg(
             F.min("base_offset").alias("offset"),
             F.max("last_offset").alias("last_offset"),
-            F.max(is_other).alias("has_other"),
+            F.max("is_other").alias("has_other"),
         )
-        .join(F.broadcast(lost), "other_id", how="left")
+        .join(F.broadcast(_lost_commits(run, differing)), "other_id", how="left")
     )
     is_acknowledged = (F.col("offset") < F.col("high_watermark")) | F.coalesce(
         F.col("lost_commit"), F.lit(False)
@@ -163,6 +109,60 @@ def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
         is_acknowledged.alias("is_acknowledged"),
         "older_epoch",
         "newer_epoch",
+    )
+
+
+def _batches(run: Run) -> DataFrame:
+    """One row a batch offset of a replica; records of the internal topics stand for their batches."""
+    batches = run.bronze(bronze.BATCH).select(*_BATCH)
+    for table in (bronze.TXN_STATE, bronze.OFFSET_COMMIT):
+        batches = batches.unionByName(_entry_rows(run, table.name).select(*_BATCH))
+    return batches.dropDuplicates(["replica_id", "base_offset"])
+
+
+def _differing(batches: DataFrame, pair: DataFrame) -> DataFrame:
+    """Batches of the other replica that the main one lacks (behind its end) or holds otherwise (`is_other`)."""
+    theirs = batches.join(pair, batches["replica_id"] == pair["other_id"], how="inner").filter(
+        F.col("base_offset") >= F.col("floor")
+    )
+    mine = batches.select(
+        F.col("replica_id").alias("main_id"),
+        "base_offset",
+        F.col("crc").alias("main_crc"),
+        F.col("partition_leader_epoch").alias("main_epoch"),
+    )
+    compared = theirs.join(mine, ["main_id", "base_offset"], how="left")
+    is_tail = F.col("base_offset") >= F.col("main_end")
+    is_other = F.col("main_crc").isNotNull() & (
+        (F.col("crc") != F.col("main_crc"))
+        | (F.col("partition_leader_epoch") != F.col("main_epoch"))
+    )
+    return compared.withColumn("is_other", is_other).filter(is_tail | F.col("is_other"))
+
+
+def _lost_commits(run: Run, differing: DataFrame) -> DataFrame:
+    """Other replicas that alone hold data of a transaction whose COMMIT the main one has."""
+    key = ["copy", "topic", "partition", "producer_id", "transaction_epoch"]
+    tail_data = (
+        differing.filter(F.col("is_transactional") & ~F.col("is_control"))
+        .withColumn("transaction_epoch", F.col("producer_epoch"))
+        .select("other_id", *key)
+        .distinct()
+    )
+    emptied = (
+        run.silver(silver.PARTITION_TXN)
+        .filter(
+            F.col("first_offset").isNull()
+            & (F.col("marker_type") == 1)
+            & F.col("alignment").isin("aligned", "resent")
+        )
+        .select(*key)
+        .distinct()
+    )
+    return (
+        tail_data.join(emptied, key, how="inner")
+        .select("other_id", F.lit(True).alias("lost_commit"))
+        .distinct()
     )
 
 

@@ -29,7 +29,7 @@ def load(spark: SparkSession):  # type: ignore[no-untyped-def]  # a function of 
     return read
 
 
-def test_every_view_has_its_columns_and_rows(load) -> None:  # type: ignore[no-untyped-def]
+def test_every_view_has_its_columns_and_rows(load) -> None:  # type: ignore[no-untyped-def]  # see load
     root = recording("06") / "logs"
     counts = {}
     for name, view in source.VIEWS.items():
@@ -50,19 +50,19 @@ def test_every_view_has_its_columns_and_rows(load) -> None:  # type: ignore[no-u
     assert counts["unreadable"] == 0
 
 
-def test_filters_of_one_query_do_not_reach_the_next(load) -> None:  # type: ignore[no-untyped-def]
+def test_filters_of_one_query_do_not_reach_the_next(load) -> None:  # type: ignore[no-untyped-def]  # see load
     rows = load(recording("06") / "logs")
     everything = rows.count()
     assert 0 < rows.filter("is_control").count() < everything
     assert rows.count() == everything
 
 
-def test_an_empty_folder_has_no_rows(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_empty_folder_has_no_rows(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # see load
     for name in source.VIEWS:
         assert load(tmp_path, view=name).collect() == []
 
 
-def test_damage_is_a_view(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_damage_is_a_view(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # see load
     LogDir(tmp_path).segment("orders", 0, [builders.batch(0, 1), builders.batch(1, 1)[:-1]])
     (damage,) = load(tmp_path, view="unreadable").collect()
     assert (damage["reason"], damage["after_offset"]) == ("torn_tail", 0)
@@ -70,7 +70,7 @@ def test_damage_is_a_view(load, tmp_path: Path) -> None:  # type: ignore[no-unty
     assert (segment["last_offset"], segment["is_superseded"]) == (0, False)
 
 
-def test_wrong_use_names_what_is_wrong(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_use_names_what_is_wrong(load, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # see load
     with pytest.raises(PySparkException, match="did you mean 'batches'"):
         load(tmp_path, view="batchs").collect()
     with pytest.raises(PySparkException, match="does not exist"):
