@@ -3,7 +3,8 @@
 Two brokers' clocks drift, and NTP steps them: one number for the whole life of a leader does not exist. So the number
 that most markers of a group agree on holds only where the markers around agree as well; elsewhere it is estimated anew,
 stretch by stretch, and where that fails too, all that is known is the configured clock skew, or not even that. A marker
-that does not fit is one only if no single difference explains it and its neighbours on either side.
+that does not fit is one only if no single difference explains it and its neighbours on either side. Markers beyond the
+coordinator's file convict nobody, so they may be anybody's within the skew.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ STRETCHES = 64
 """A group whose clock is not one is estimated in at most that many stretches."""
 STRETCH = 32
 """Markers of a stretch, at least."""
+DRIFT = 5e-4
+"""Share of the time by which two clocks part, at most: NTP corrects no faster, quartz is ten times as good."""
 MISFITS = 2000
 """Markers of a group that are looked at one by one; the clocks of one with more are not known so well."""
 
@@ -46,7 +49,7 @@ class Clock(NamedTuple):
 
 def clocks(
     voters: Longs,
-    count: int,
+    ms: Longs,
     skew: int,
     estimate: Callable[[Longs], tuple[int, int, bool]],
     agrees: Callable[[Longs, Longs], Flags],
@@ -55,18 +58,22 @@ def clocks(
 
     Args:
         voters: Markers of the group, ascending, whose own transaction must be in the coordinator's file.
-        count: Markers of the group.
+        ms: Time of each marker of the group.
         skew: Largest difference that the configuration tolerates, in ms.
         estimate: Range that most of these voters agree on, and whether all do.
         agrees: By marker: a transaction of its outcome holds it under these bounds, by marker.
     """
+    count = len(ms)
     least, greatest, _ = estimate(voters)
     low, high = np.full(count, least, np.int64), np.full(count, greatest, np.int64)
     is_known = np.ones(count, np.bool_)
-    if len(voters) < MIN_VOTERS or agrees(low, high)[voters].all():
+    if len(voters) < MIN_VOTERS:
+        return Clock(low, high, is_known)
+    fits = agrees(low, high)
+    if fits.all():
         return Clock(low, high, is_known)
     stretches = list(_stretches(voters, count))
-    is_doubtful = _is_doubtful(agrees(low, high), voters, count)
+    is_doubtful = _is_doubtful(fits, voters, count)
     for stretch, mine in stretches:
         if is_doubtful[stretch].any():
             low[stretch], high[stretch], _ = estimate(mine)
@@ -79,9 +86,15 @@ def clocks(
     misfits = np.flatnonzero(~fits[voters] & ~is_doubtful[voters])
     for number, at in enumerate(misfits):
         bounds = (-skew, skew)
+        one = voters[at]
         if number < MISFITS:
-            bounds = _shared(voters, int(at), estimate) or (low[voters[at]], high[voters[at]])
-        low[voters[at]], high[voters[at]] = bounds
+            drift = _drift(ms, int(one), voters[fits[voters]])
+            drifted = (max(low[one] - drift, -skew), min(high[one] + drift, skew))
+            bounds = _shared(voters, int(at), estimate) or drifted
+        low[one], high[one] = bounds
+    is_other = ~agrees(low, high)
+    is_other[voters] = False
+    low[is_other], high[is_other] = -skew, skew
     return Clock(low, high, is_known)
 
 
@@ -92,6 +105,16 @@ def _stretches(voters: Longs, count: int) -> Iterator[tuple[slice, Longs]]:
         begin = int(voters[first]) if first else 0
         end = int(voters[first + size]) if first + size < len(voters) else count
         yield slice(begin, end), voters[first : first + size]
+
+
+def _drift(ms: Longs, one: int, fitting: Longs) -> int:
+    """By how much the clocks may have drifted between a marker and the three nearest ones that fit, in ms."""
+    if not len(fitting):
+        return 0
+    behind = int(np.searchsorted(fitting, one))
+    around = fitting[max(behind - MIN_VOTERS, 0) : behind + MIN_VOTERS]
+    apart = np.sort(np.abs(ms[around] - ms[one]))[:MIN_VOTERS]
+    return int(apart[-1] * DRIFT)
 
 
 def _shared(

@@ -114,7 +114,7 @@ def by_time(
         of_group = np.flatnonzero(member == number)
         voters = np.flatnonzero(is_evidence[rest[of_group]])
         one = _Group(markers, promises, blocks, rest[of_group], code[of_group], skew)
-        known = clocks(voters, len(of_group), skew, one.estimate, one.agrees)
+        known = clocks(voters, markers.ms[one.which], skew, one.estimate, one.agrees)
         clock[0, rest[of_group]], clock[1, rest[of_group]] = known.low, known.high
         fits, best = one.holders(known.low, known.high)
         fits[~known.is_known] = 0
@@ -204,8 +204,6 @@ def _clock_offset(
     ms: Longs, kind: Longs, code: Longs, blocks: _Blocks, promises: Promises, skew: int
 ) -> tuple[int, int, bool]:
     """Range of marker clock minus coordinator clock in ms that most markers of a group agree on; whether all do."""
-    if len(ms) < MIN_VOTERS:
-        return -skew, skew, False
     if len(ms) > SAMPLE:
         pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
         ms, kind, code = ms[pick], kind[pick], code[pick]
@@ -227,7 +225,7 @@ def _clock_offset(
         np.subtract.at(votes, end[fits] + skew + 1, 1)
     total = np.cumsum(votes[:-1])
     best = np.flatnonzero(total == total.max())
-    if total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
+    if len(ms) < MIN_VOTERS or total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
         return -skew, skew, bool(total.max() == len(ms))
     least, greatest = int(best[0]) - ROUNDING_MS, int(best[-1]) + ROUNDING_MS
     return least - skew, greatest - skew, bool(total.max() == len(ms))

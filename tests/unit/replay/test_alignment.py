@@ -222,7 +222,10 @@ def test_the_new_coordinator_may_stamp_another_clock() -> None:
     early = marker(8_500, coordinator_epoch=1)
     assert aligned([*marks, early], owed).promise.tolist() == [0, 1, 2, 3, 4]
     same = [*owed[:4], owed[4] | {"prepare_leader_epoch": 1}]
-    assert aligned([*marks, early], same).promise.tolist() == [0, 1, 2, 3, -1]
+    behind = promise(12_000, 12_020, prepare_leader_epoch=1, complete_leader_epoch=1)
+    later = marker(12_010, coordinator_epoch=1)
+    found = aligned([*marks, early, later], [*same, behind])
+    assert found.promise.tolist() == [0, 1, 2, 3, -1, 5]
 
 
 def test_version_2_repeats_only_the_last_epoch() -> None:

@@ -297,8 +297,8 @@ CLOSED_RUNS = {
         {"alignment": "aligned", "aligned": COMPLETE}, (None, None, None),
     ),
     "appended within the clock skew": (
-        CLOSED._replace(first_append_ms=NOW - 1_000, marker_ms=NOW + 100), {"alignment": "aligned", "aligned": COMPLETE},
-        (None, None, None),
+        CLOSED._replace(first_append_ms=NOW - 1_000, marker_ms=NOW + 100),
+        {"alignment": "aligned", "aligned": COMPLETE}, (None, None, None),
     ),
 }  # fmt: skip
 
