@@ -49,7 +49,8 @@ format: setup
 	$(PYTHON) -m ruff format .
 
 notebooks: setup
-	.venv/bin/jupytext --to ipynb notebooks/*.py
+	.venv/bin/jupytext --to ipynb --update-metadata \
+	  '{"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}' notebooks/*.py
 
 docs: setup
 	.venv/bin/mkdocs build --strict --quiet
