@@ -105,6 +105,9 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             "consistent_with",
             "markers not judged: the brokers' clocks differ by more than clock_skew_ms",
         ),
+        Class(
+            "ambiguous", "info", "consistent_with", "markers not judged: each fits two transactions"
+        ),
     ),
     "coordinator_state": _same(
         "major",

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pipeline.detect import DETECTORS
 from pipeline.replay.version_bounds import FIXES, is_fixed, parsed
 from pipeline.spark import coverage as covered
+from pipeline.spark import stored
 from pipeline.spark.damage_inputs import damage_rows
 from pipeline.spark.inventory import EXPORT, LOG
 from pipeline.spark.silver import Run
@@ -84,10 +85,23 @@ def doubts(run: Run) -> list[str]:
         damages[row[1], row[2], label] += 1
     for (topic, partition, label), count in sorted(damages.items()):
         reasons.append(f"{topic}-{partition}: {count} damaged place(s) ({label})")
+    reasons += _untimed(run)
     for path in run.plan.unread:
         verb = "holds" if path.reason in TEXT_REASONS else "could not be read:"
         reasons.append(f"{path.name} {verb} {path.detail}")
     return reasons
+
+
+def _untimed(run: Run) -> list[str]:
+    """Topics whose markers nobody could hold against the coordinator, because the clocks were too far apart."""
+    only = {"alignment": ("other_clock",)}
+    untimed: Counter[str] = Counter()
+    for rows in stored.pieces(silver.PARTITION_TXN, run.output, run.run_id, ("topic",), only):
+        untimed.update(rows["topic"].to_pylist())
+    return [
+        f"{count} marker(s) of {topic} not judged: the brokers' clocks differ by more than clock_skew_ms"
+        for topic, count in sorted(untimed.items())
+    ]
 
 
 def _is_listed(run: Run, absent: covered.Absent) -> bool:

@@ -7,11 +7,11 @@ Rule: a listed partition without a marker although Complete* was written (`missi
 (`unexpected`); an outcome other than decided, alone (`wrong_outcome`) or beside partitions that have the decided one
 (`torn`); an epoch other than decided (`wrong_epoch`); a first marker behind Complete* (`early_completion`). The first
 marker of a transaction in a partition counts; resends are `duplicate`, info. Clocks further apart than
-`clock_skew_ms` leave markers unjudged (`other_clock`, info). A crash can do it without a defect in the
-client: a coordinator loads its log to the end, not to the high watermark
-(`TransactionStateManager.loadTransactionMetadata`), and writes markers for a Prepare* that no other replica has; when
-another one leads later, that record is cut off and the transaction is decided anew. The records were exposed all the
-same.
+`clock_skew_ms` leave markers unjudged (`other_clock`, info; the verdict says so), as does a marker that fits two
+transactions (`ambiguous`, info). A crash can do it without a defect in the client: a coordinator loads its log to the
+end, not to the high watermark (`TransactionStateManager.loadTransactionMetadata`), and writes markers for a Prepare*
+that no other replica has; when another one leads later, that record is cut off and the transaction is decided anew. The
+records were exposed all the same.
 
 Normal: a second marker after a retry or a coordinator failover; markers without data; whatever lies before the
 coordinator's complete history or in flight at the end of the copy.
@@ -48,14 +48,26 @@ _TITLES = {
     "early_completion": "marker written after the transaction was declared complete",
     "duplicate": "marker sent again",
 }
+_UNJUDGED = {
+    "other_clock": "the brokers' clocks differ",
+    "ambiguous": "two transactions fit",
+}
+_CLOCKS = (
+    "by their time they fit no transaction, nor do their neighbours: the clocks of this partition's leader and of the "
+    "transaction coordinator differ by more than clock_skew_ms, or one of them jumped"
+)
+_TWO_FIT = (
+    "each fits two transactions of its producer, one right behind the other, within what the clocks allow; nobody "
+    "knows whose it is, and neither is said to lack one"
+)
 
 
 def find(
     *, partition_txn: DataFrame, transaction_partition: DataFrame, kept_promise: DataFrame
 ) -> DataFrame:
-    """One finding a marker, a transaction and partition for `missing`, a partition for `other_clock`."""
+    """One finding a marker, a transaction and partition for `missing`, a partition for what was not judged."""
     found = _missing(transaction_partition).unionByName(_markers(partition_txn, kept_promise))
-    return found.unionByName(_other_clock(partition_txn))
+    return found.unionByName(_unjudged(partition_txn))
 
 
 def _missing(transaction_partition: DataFrame) -> DataFrame:
@@ -148,12 +160,12 @@ def _marker_findings(rows: DataFrame) -> DataFrame:
     )
 
 
-def _other_clock(partition_txn: DataFrame) -> DataFrame:
-    """What could not be judged must not look clean: one finding a partition."""
+def _unjudged(partition_txn: DataFrame) -> DataFrame:
+    """What could not be judged must not look clean: one finding a partition and reason."""
     at = F.col("marker_offset")
     rows = (
-        partition_txn.filter(F.col("alignment") == "other_clock")
-        .groupBy("copy", "topic", "partition")
+        partition_txn.filter(F.col("alignment").isin(*_UNJUDGED))
+        .groupBy("copy", "topic", "partition", F.col("alignment").alias("label"))
         .agg(
             F.count("*").alias("marker_count"),
             F.min(at).alias("first_offset"),
@@ -162,10 +174,12 @@ def _other_clock(partition_txn: DataFrame) -> DataFrame:
             F.max("marker_ms").alias("last_ms"),
         )
     )
+    is_clock = F.col("label") == "other_clock"
+    why = by_label(F.col("label"), _UNJUDGED)
     return findings(
         rows,
         code=CODE,
-        class_="other_clock",
+        class_=F.col("label"),
         severity="info",
         certainty="consistent_with",
         **on(
@@ -176,11 +190,21 @@ def _other_clock(partition_txn: DataFrame) -> DataFrame:
             first_timestamp_ms="first_ms",
             last_timestamp_ms="last_ms",
         ),
-        title="{marker_count} markers of {topic}-{partition} not judged: the brokers' clocks differ",
-        explanation="{marker_count} markers of {topic}-{partition}, offsets {first_offset}..{last_offset}, fit no "
-        "transaction by their time, nor do their neighbours: the clocks of this partition's leader and "
-        "of the transaction coordinator differ by more than clock_skew_ms, or one of them jumped.",
-        advice="Synchronise the brokers' clocks; set clock_skew_ms above their difference and audit again.",
+        title=text("{marker_count} markers of {topic}-{partition} not judged: {why}", why=why),
+        explanation=text(
+            "{marker_count} markers of {topic}-{partition}, offsets {first_offset}..{last_offset}: {why}.",
+            why=F.when(is_clock, F.lit(_CLOCKS)).otherwise(F.lit(_TWO_FIT)),
+        ),
+        advice=F.when(
+            is_clock,
+            F.lit(
+                "Synchronise the brokers' clocks; set clock_skew_ms above their difference and audit again."
+            ),
+        ).otherwise(
+            F.lit(
+                "Nothing to do; a smaller clock_skew_ms tells more of them apart where the clocks allow it."
+            )
+        ),
         refuted_by="clocks that were never further apart than clock_skew_ms",
         evidence=[here("first_offset", "first marker that was not judged")],
     )

@@ -51,7 +51,6 @@ PLAIN_ALIGNMENTS = (
     "aligned",
     "context",
     "in_flight",
-    "ambiguous",
     "not_copied",
     "unreadable",
 )
