@@ -109,7 +109,10 @@ SEGMENT = Table(
             "first_broker_ms", "long", "First time stamped by a broker's clock in the file.", True
         ),
         Column(
-            "last_broker_ms", "long", "Last time stamped by a broker's clock in the file, by offset.", True
+            "last_broker_ms",
+            "long",
+            "Last time stamped by a broker's clock in the file, by offset.",
+            True,
         ),
         Column("marker_count", "long", "Transaction markers."),
         Column(

@@ -47,7 +47,11 @@ REPLICA = Table(
             "boolean",
             "This replica stands for the partition: highest leader epoch, then end.",
         ),
-        Column("is_one_instant", "boolean", "Stopped cleanly, with the others, before the copy: absences are proof."),
+        Column(
+            "is_one_instant",
+            "boolean",
+            "Stopped cleanly, with the others, before the copy: absences are proof.",
+        ),
         Column(
             "history_start_offset",
             "long",

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.config_sections import Selection
-from pipeline.errors import AuditError, ConfigError, UsageError
+from pipeline.errors import AuditError, ConfigError
 from pipeline.replay.pseudonyms import Pseudonyms
 from pipeline.spark import redaction
 from pipeline.spark.plan import plan
@@ -91,14 +91,11 @@ def test_one_id_is_selected_and_a_pattern_refused() -> None:
         redaction.redacted_policy(Config(selection=Selection(group="billing-*")), NAMES)
 
 
-def test_names_and_pseudonyms_share_no_output() -> None:
+def test_runs_of_another_key_are_not_compared_with() -> None:
     one = Redaction(NAMES, is_given=True)
     plain = {"summary": "{}"}
     same = {"summary": json.dumps({"redaction": one.said()})}
     other = {"summary": '{"redaction": {"key_name": "another"}}'}
     assert redaction.comparable([same, other], one) == [same]
     assert redaction.comparable([plain], None) == [plain]
-    with pytest.raises(UsageError, match="names as they are"):
-        redaction.comparable([plain], one)
-    with pytest.raises(UsageError, match="as pseudonyms"):
-        redaction.comparable([same], None)
+    assert redaction.comparable([same, plain], None) == [plain]
