@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jobs import explain, java, lock, self_check
@@ -162,15 +166,18 @@ def _show(result: AuditResult, style: str) -> None:
 def _audit(config: Config, spark: Sequence[str]) -> AuditResult:
     log = Path(config.output, LOG)
     log.unlink(missing_ok=True)
+    pressed = threading.Event()
     try:
         with progress() as say:
             say("starting Spark")
-            result = _with_spark(config, spark, log, say)
+            result = _with_spark(config, spark, log, say, pressed)
         os.replace(log, Path(result.output_dir, LOG))
         return result
     except AuditError:
         raise
     except Exception as error:
+        if pressed.is_set():
+            raise KeyboardInterrupt from error
         raise _could_not_finish(error, log) from error
 
 
@@ -194,7 +201,9 @@ def _reason(error: Exception) -> str:
     return sanitise(f"{type(error).__name__}: {lines[0]}"[:300])
 
 
-def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Progress) -> AuditResult:
+def _with_spark(
+    config: Config, spark: Sequence[str], log: Path, say: Progress, pressed: threading.Event
+) -> AuditResult:
     """Start the JVM while the pipeline is imported, then run it."""
     from pipeline.spark import session
 
@@ -203,7 +212,26 @@ def _with_spark(config: Config, spark: Sequence[str], log: Path, say: Progress) 
         started = pool.submit(session.launch, **how)
         from pipeline import audit
     started.result()
-    return audit.run(session.build(**how), config, say)
+    running = session.build(**how)
+    with _interrupt_noted(pressed):
+        return audit.run(running, config, say)
+
+
+@contextmanager
+def _interrupt_noted(pressed: threading.Event) -> Iterator[None]:
+    """Ctrl-C makes Spark cancel its jobs, whose errors may come out before the interrupt does: note that it came."""
+    cancel = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        if callable(cancel):
+            cancel(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, cancel)
 
 
 def _is_small(inputs: Sequence[str]) -> bool:
