@@ -6,22 +6,30 @@ import re
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from pipeline import catalog
 from tests.notebooks.conftest import NOW
+from tests.recordings import recording
+from tests.spark.audited import audited
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 QUERY = re.compile(r"^## (\d+)\. .*?^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOTHING_TO_FIND = {5, 8, 9, 15}
+"""Of these two nights; of other copies there is: see below."""
+
+
+def _queries() -> dict[int, str]:
+    page = (ROOT / "docs/sql.md").read_text(encoding="utf-8")
+    queries = {int(number): text for number, text in QUERY.findall(page)}
+    assert page.count("```sql") == len(queries)
+    return queries
 
 
 def test_queries(spark: SparkSession, output: Path) -> None:
-    page = (ROOT / "docs/sql.md").read_text(encoding="utf-8")
-    queries = {int(number): text for number, text in QUERY.findall(page)}
+    queries = _queries()
     assert set(queries) == set(range(1, 17))
-    assert page.count("```sql") == len(queries)
     assert catalog.open_tables(spark, str(output)) == NOW
     rows = {number: spark.sql(text).collect() for number, text in queries.items()}
     assert {number for number, found in rows.items() if not found} <= NOTHING_TO_FIND
@@ -31,3 +39,28 @@ def test_queries(spark: SparkSession, output: Path) -> None:
     assert lags == {1: 8, 2: 7, 3: 7, 5: 7}
     back = [(row["previous_committed_offset"], row["committed_offset"]) for row in rows[14]]
     assert (8, 2) in back
+
+
+def _answers(spark: SparkSession, name: str, output: Path) -> dict[int, list[Row]]:
+    audited(spark, recording(name) / "logs", output)
+    catalog.open_tables(spark, str(output))
+    queries = _queries()
+    return {number: spark.sql(queries[number]).collect() for number in NOTHING_TO_FIND}
+
+
+def test_queries_about_timeouts(spark: SparkSession, tmp_path: Path) -> None:
+    rows = _answers(spark, "04a", tmp_path)
+    assert {row["transactional_id"] for row in rows[8]} == {"to-1", "to-2", "to-3"}
+    assert all(3_000 <= row["lasted_ms"] < 5_000 for row in rows[8])
+    assert rows[5]
+    assert not rows[15]
+
+
+def test_queries_about_fences_and_live_copies(spark: SparkSession, tmp_path: Path) -> None:
+    fenced = {
+        row["transactional_id"]: row["fences"]
+        for row in _answers(spark, "05a", tmp_path / "fences")[9]
+    }
+    assert sum(fenced.values()) == 3
+    live = _answers(spark, "11a", tmp_path / "live")
+    assert {row["is_one_instant"] for row in live[15]} == {False}
