@@ -44,7 +44,7 @@ _ABORT = (
     "--start-offset {first_offset}"
 )
 _OLD_ABORT = (
-    " (brokers older than 2.8: abort --topic {topic} --partition {partition} --producer-id {producer_id} "
+    " (brokers older than 3.0: abort --topic {topic} --partition {partition} --producer-id {producer_id} "
     "--producer-epoch {max_epoch} --coordinator-epoch {coordinator_epoch})"
 )
 _DO_NOT_ABORT = (
