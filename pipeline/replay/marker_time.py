@@ -149,6 +149,7 @@ class _Group(NamedTuple):
             self.blocks,
             self.promises,
             self.skew,
+            int(self.markers.coordinator_epoch[self.which[0]]),
         )
 
     def agrees(self, low: Longs, high: Longs) -> NDArray[np.bool_]:
@@ -160,28 +161,30 @@ class _Group(NamedTuple):
     def holders(self, low: Longs, high: Longs) -> tuple[Longs, Longs]:
         """By marker: how many transactions hold it, and one of them.
 
-        First by the clock alone, then, for what fits nothing, with the clock skew on the side that another
-        coordinator epoch stamped.
+        First by the clock alone, then, for what fits nothing, with the clock skew on the side that another coordinator
+        epoch stamped; and first of the transactions whose markers a coordinator of this epoch can have sent.
         """
         count = len(self.which)
-        fits, best = self._held(np.arange(count), low, high, 0, NEIGHBOURS)
-        rest = np.flatnonzero(fits == 0)
-        if len(rest):
-            fits[rest], best[rest] = self._held(rest, low, high, self.skew, CANDIDATES)
+        fits, best = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+        for slack, reach, is_strict in (
+            (0, NEIGHBOURS, True),
+            (self.skew, CANDIDATES, True),
+            (0, NEIGHBOURS, False),
+            (self.skew, CANDIDATES, False),
+        ):
+            rest = np.flatnonzero(fits == 0)
+            if len(rest):
+                fits[rest], best[rest] = _holders(
+                    self.markers,
+                    self.promises,
+                    self.blocks,
+                    self.which[rest],
+                    self.code[rest],
+                    (low[rest], high[rest], slack),
+                    reach,
+                    is_strict,
+                )
         return fits, best
-
-    def _held(
-        self, at: Longs, low: Longs, high: Longs, slack: int, reach: int
-    ) -> tuple[Longs, Longs]:
-        return _holders(
-            self.markers,
-            self.promises,
-            self.blocks,
-            self.which[at],
-            self.code[at],
-            (low[at], high[at], slack),
-            reach,
-        )
 
 
 def _blocks(promises: Promises, use: Longs, epochs: Longs, origin: int) -> _Blocks:
@@ -201,9 +204,18 @@ def _code(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
 
 
 def _clock_offset(
-    ms: Longs, kind: Longs, code: Longs, blocks: _Blocks, promises: Promises, skew: int
+    ms: Longs,
+    kind: Longs,
+    code: Longs,
+    blocks: _Blocks,
+    promises: Promises,
+    skew: int,
+    epoch: int,
 ) -> tuple[int, int, bool]:
-    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on; whether all do."""
+    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on; whether all do.
+
+    `epoch` is the group's coordinator epoch: only it tells of its own clock, and no other coordinator's times do.
+    """
     if len(ms) > SAMPLE:
         pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
         ms, kind, code = ms[pick], kind[pick], code[pick]
@@ -214,9 +226,13 @@ def _clock_offset(
     for number in range(len(ms)):
         first = max(int(block_start[number]), int(high[number]) - CANDIDATES)
         chosen = blocks.rows[first : int(high[number])]
-        chosen = chosen[promises.outcome[chosen] == kind[number]]
-        begin = ms[number] - promises.complete_ms[chosen]
-        end = ms[number] - promises.prepare_ms[chosen]
+        chosen = chosen[
+            (promises.outcome[chosen] == kind[number]) & _may_send(promises, chosen, epoch)
+        ]
+        late = np.where(promises.complete_leader_epoch[chosen] == epoch, 0, skew)
+        early = np.where(promises.prepare_leader_epoch[chosen] == epoch, 0, skew)
+        begin = ms[number] - promises.complete_ms[chosen] - late
+        end = ms[number] - promises.prepare_ms[chosen] + early
         keep = (end >= -skew) & (begin <= skew)
         begin, end = np.maximum(begin[keep], -skew)[::-1], np.minimum(end[keep], skew)[::-1]
         begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1] + 1)
@@ -239,6 +255,7 @@ def _holders(
     code: Longs,
     clock: tuple[Longs, Longs, int],
     reach: int,
+    is_strict: bool,
 ) -> tuple[Longs, Longs]:
     """By marker: how many transactions hold it, and one of them, among the last `reach` that began before it."""
     low, high, slack = clock
@@ -251,6 +268,8 @@ def _holders(
         at = np.maximum(last - back, 0)
         index = blocks.rows[at]
         mine = (last >= back) & (blocks.start[at] // _SPAN == code)
+        if is_strict:
+            mine &= _may_send(promises, index, epoch)
         early = np.where(promises.prepare_leader_epoch[index] == epoch, 0, slack)
         late = np.where(promises.complete_leader_epoch[index] == epoch, 0, slack)
         holds = (
@@ -261,3 +280,16 @@ def _holders(
         fits += holds
         best = np.where(holds, index, best)
     return fits, best
+
+
+def _may_send(promises: Promises, index: Longs, epoch: Longs | int) -> NDArray[np.bool_]:
+    """Whether a coordinator epoch can have sent markers of these transactions.
+
+    It had read or written their Prepare*, and no earlier one had written their Complete*: what is complete is not sent
+    again (Kafka: `TransactionStateManager.loadTransactionsForTxnTopicPartition`).
+    """
+    prepared, completed = (
+        promises.prepare_leader_epoch[index],
+        promises.complete_leader_epoch[index],
+    )
+    return np.asarray((prepared <= epoch) & ((completed == NONE) | (completed >= epoch)))

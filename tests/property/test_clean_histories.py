@@ -20,8 +20,12 @@ from tests.score import is_loud, matches, told
 pytestmark = pytest.mark.slow
 HISTORIES = int(os.environ.get("AUDIT_HISTORIES", "200"))
 FULL = 10_000
-AFTER_LOSS = {"code": "committed_offset", "class": ["beyond_end", "regressed"]}
-"""True after an unclean election: the group had read what is lost, or begins before it again."""
+AFTER_LOSS = [
+    {"code": "committed_offset", "class": ["beyond_end", "regressed"]},
+    {"code": "sequence_gap", "class": "lost"},
+]
+"""True after an unclean election: the group had read what is lost, or begins before it again; batches are gone, and a
+broker that has forgotten their producer takes what comes next."""
 AT_ONCE = 20
 """Histories of one test case: enough to name the culprit, few enough for a report."""
 
