@@ -15,7 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 def test_every_notebook_is_converted(tmp_path: Path) -> None:
     said = subprocess.run(
-        ["make", "-n", "notebooks"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "-n", "--no-print-directory", "notebooks"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     command = said[said.index(".venv/bin/jupytext") :]
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
