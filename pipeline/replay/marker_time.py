@@ -214,7 +214,8 @@ def _clock_offset(
 ) -> tuple[int, int, bool]:
     """Range of marker clock minus coordinator clock in ms that most markers of a group agree on; whether all do.
 
-    `epoch` is the group's coordinator epoch: only it tells of its own clock, and no other coordinator's times do.
+    `epoch` is the group's coordinator epoch: only transactions that it prepared and completed tell of its clock. A
+    marker that has none of these, but may be another's, has no vote.
     """
     if len(ms) > SAMPLE:
         pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
@@ -223,16 +224,17 @@ def _clock_offset(
     high = np.searchsorted(blocks.start, code * _SPAN + relative + skew, side="right")
     block_start = np.searchsorted(blocks.start, code * _SPAN, side="left")
     votes = np.zeros(2 * skew + 2, np.int64)
+    voting = len(ms)
     for number in range(len(ms)):
         first = max(int(block_start[number]), int(high[number]) - CANDIDATES)
         chosen = blocks.rows[first : int(high[number])]
         chosen = chosen[
             (promises.outcome[chosen] == kind[number]) & _may_send(promises, chosen, epoch)
         ]
-        late = np.where(promises.complete_leader_epoch[chosen] == epoch, 0, skew)
-        early = np.where(promises.prepare_leader_epoch[chosen] == epoch, 0, skew)
-        begin = ms[number] - promises.complete_ms[chosen] - late
-        end = ms[number] - promises.prepare_ms[chosen] + early
+        own = chosen[_is_own(promises, chosen, epoch)]
+        voting -= len(chosen) > 0 and len(own) == 0
+        begin = ms[number] - promises.complete_ms[own]
+        end = ms[number] - promises.prepare_ms[own]
         keep = (end >= -skew) & (begin <= skew)
         begin, end = np.maximum(begin[keep], -skew)[::-1], np.minimum(end[keep], skew)[::-1]
         begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1] + 1)
@@ -242,9 +244,9 @@ def _clock_offset(
     total = np.cumsum(votes[:-1])
     best = np.flatnonzero(total == total.max())
     if len(ms) < MIN_VOTERS or total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
-        return -skew, skew, bool(total.max() == len(ms))
+        return -skew, skew, bool(total.max() == voting)
     least, greatest = int(best[0]) - ROUNDING_MS, int(best[-1]) + ROUNDING_MS
-    return least - skew, greatest - skew, bool(total.max() == len(ms))
+    return least - skew, greatest - skew, bool(total.max() == voting)
 
 
 def _holders(
@@ -293,3 +295,12 @@ def _may_send(promises: Promises, index: Longs, epoch: Longs | int) -> NDArray[n
         promises.complete_leader_epoch[index],
     )
     return np.asarray((prepared <= epoch) & ((completed == NONE) | (completed >= epoch)))
+
+
+def _is_own(promises: Promises, index: Longs, epoch: int) -> NDArray[np.bool_]:
+    """Whether one coordinator epoch, with its one clock, stamped Prepare* and, as far as it came, Complete*."""
+    prepared, completed = (
+        promises.prepare_leader_epoch[index],
+        promises.complete_leader_epoch[index],
+    )
+    return np.asarray((prepared == epoch) & ((completed == epoch) | (completed == NONE)))
