@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay.marker_time import NONE, OPEN_END, Longs, Markers, Promises, by_time, pairs
+from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises, pairs
+from pipeline.replay.marker_time import by_time
 
 __all__ = ["NONE", "OPEN_END", "Alignment", "Longs", "Markers", "Promises", "align"]
 

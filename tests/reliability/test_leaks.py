@@ -16,13 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import secret
-from tests.recordings import recording
+from tests import s3_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.full]
-moto_server = pytest.importorskip(
-    "moto.server", reason="the dev extra moto[server] is not installed"
-)
-boto3 = pytest.importorskip("boto3", reason="comes with moto[server]")
 ROOT = Path(__file__).resolve().parents[2]
 KEY, SECRET = "AKIAINADDRESS0001", "Zq7SecretOfTheAddress"
 ENVIRONMENT = {
@@ -42,23 +38,8 @@ SECRETS = (KEY, SECRET, *ENVIRONMENT.values(), *SETTINGS.values())
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A recording in a bucket of a server on loopback."""
-    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    s3 = boto3.client(
-        "s3", endpoint_url=f"http://{host}:{port}", aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET, region_name="us-east-1",
-    )  # fmt: skip
-    s3.create_bucket(Bucket="copies")
-    logs = recording("06") / "logs"
-    for path in sorted(logs.rglob("*")):
-        if path.is_file():
-            s3.put_object(
-                Bucket="copies", Key=f"night/{path.relative_to(logs)}", Body=path.read_bytes()
-            )
-    place = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
-    yield f"s3://{KEY}:{SECRET}@copies/night?{place}"
-    server.stop()
+    with s3_server.endpoint() as endpoint:
+        yield s3_server.bucket(endpoint, KEY, SECRET)
 
 
 def audit(folder: Path, address: str, level: str, *more: str) -> int:

@@ -13,46 +13,25 @@ from pipeline.spark.files import opened
 from pipeline.spark.plan import plan
 from pipeline.spark.read_file import read_task
 from pipeline.spark.tasks import tasks_of
-from tests import pure_audit
+from tests import pure_audit, s3_server
 from tests.recordings import recording
 from tests.unit.test_archives import what
 
-moto_server = pytest.importorskip(
-    "moto.server", reason="the dev extra moto[server] is not installed"
-)
 moto_settings = pytest.importorskip("moto.settings")
-boto3 = pytest.importorskip("boto3", reason="comes with moto[server]")
 KEY, SECRET = "testing", "s3cr3t-never-shown"
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     """Address of a server on loopback, started and stopped here."""
-    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"{host}:{port}"
-    server.stop()
+    with s3_server.endpoint() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def bucket(endpoint: str) -> str:
     """The address of a recording in a bucket."""
-    s3 = boto3.client(
-        "s3", endpoint_url=f"http://{endpoint}", aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET, region_name="us-east-1",
-    )  # fmt: skip
-    s3.create_bucket(Bucket="copies")
-    logs = recording("06") / "logs"
-    for path in sorted(logs.rglob("*")):
-        if path.is_file():
-            name = f"night/{path.relative_to(logs)}"
-            s3.put_object(Bucket="copies", Key=name, Body=path.read_bytes())
-    return f"s3://{KEY}:{SECRET}@copies/night?{options(endpoint)}"
-
-
-def options(endpoint: str) -> str:
-    return f"endpoint_override={endpoint}&scheme=http&region=us-east-1"
+    return s3_server.bucket(endpoint, KEY, SECRET)
 
 
 def test_a_bucket_gives_the_findings_of_its_tree(bucket: str) -> None:
@@ -94,7 +73,7 @@ def test_reads_are_ranged(bucket: str) -> None:
     ],
 )
 def test_what_cannot_be_used(bucket: str, endpoint: str, address: str, message: str) -> None:
-    given = address.format(login=f"{KEY}:{SECRET}@", options=options(endpoint))
+    given = address.format(login=f"{KEY}:{SECRET}@", options=s3_server.options(endpoint))
     with pytest.raises(UsageError, match=message) as raised:
         plan([given])
     assert SECRET not in str(raised.value)
@@ -115,7 +94,7 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("key", [KEY, "AKIA0000000000NOBODY"])
 def test_bad_credentials_end_with_one_clear_line(bucket: str, guarded: str, key: str) -> None:
     with pytest.raises(UsageError, match="access was refused: check credentials") as raised:
-        plan([f"s3://{key}:{SECRET}@copies/night?{options(guarded)}"])
+        plan([f"s3://{key}:{SECRET}@copies/night?{s3_server.options(guarded)}"])
     said = str(raised.value)
     assert SECRET not in said
     assert key not in said
@@ -129,7 +108,7 @@ def test_bad_credentials_of_the_environment(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000NOBODY")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     with pytest.raises(UsageError, match="access was refused") as raised:
-        plan([f"s3://copies/night?{options(guarded)}"])
+        plan([f"s3://copies/night?{s3_server.options(guarded)}"])
     assert SECRET not in str(raised.value)
     assert "NOBODY" not in str(raised.value)
 

@@ -3,64 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
-import numpy as np
 import pytest
 
-from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Markers, Promises, align
-
-SKEW_MS = 1_000
-BASE_MS = 1_795_000_000_000
-ABORT, COMMIT = 0, 1
-RARE_MS, BUSY_MS = 2_500, 300
-
-
-def marker(ms: int | None, kind: int = COMMIT, **other: int) -> dict[str, int]:
-    """One marker of producer 1, epoch 0, at `ms` of the partition leader's clock."""
-    plain = {
-        "producer_id": 1, "epoch": 0, "type": kind, "leader_epoch": 0, "coordinator_epoch": 0,
-        "coordinator_partition": 0, "ms": NONE if ms is None else BASE_MS + ms,
-    }  # fmt: skip
-    return plain | other
-
-
-def promise(
-    prepare: int | None, complete: int | None, kind: int = COMMIT, **other: int
-) -> dict[str, int]:
-    """One transaction of producer 1, epoch 0; times of the coordinator's clock, None is not yet."""
-    plain = {
-        "producer_id": 1, "epoch": 0, "prepare_epoch": 0, "outcome": kind, "version": 0,
-        "added_ms": NONE, "prepare_ms": NONE if prepare is None else BASE_MS + prepare,
-        "complete_ms": OPEN_END if complete is None else BASE_MS + complete,
-        "prepare_leader_epoch": 0, "complete_leader_epoch": 0,
-    }  # fmt: skip
-    return plain | other
-
-
-def columns(kind: Any, rows: list[dict[str, int]]) -> Any:
-    """Rows as the arrays that `align` takes."""
-    arrays = {name: [row[name] for row in rows] for name in kind._fields}
-    return kind(*(np.array(arrays[name], np.int64) for name in kind._fields))
-
-
-def aligned(
-    markers: list[dict[str, int]],
-    promises: list[dict[str, int]],
-    *,
-    evidence: bool | list[bool] = True,
-    skew_ms: int = SKEW_MS,
-) -> Alignment:
-    """Aligns markers at offsets 0, 10, 20..."""
-    numbered = [one | {"offset": 10 * at} for at, one in enumerate(markers)]
-    is_evidence = np.broadcast_to(np.array(evidence, np.bool_), len(markers))
-    return align(
-        columns(Markers, numbered),
-        columns(Promises, promises),
-        clock_skew_ms=skew_ms,
-        is_evidence=is_evidence,
-    )
-
+from pipeline.replay.alignment import NONE
+from tests.unit.replay.marked import (
+    ABORT,
+    BUSY_MS,
+    COMMIT,
+    RARE_MS,
+    aligned,
+    marker,
+    promise,
+)
 
 ALONE = {
     "inside": (marker(50), promise(0, 100), 0),
@@ -283,40 +238,3 @@ def test_a_producer_of_a_hundred_transactions_a_second() -> None:
         found = aligned(marks, owed).promise
         assert not ((found >= 0) & (found != wanted)).any()
         assert (found >= 0).mean() > 0.8
-
-
-_BEFORE = [10_000 * at for at in range(-5, 0)]
-_BEHIND = [10_000 * at for at in range(1, 6)]
-AFTER_FAILOVER = {"prepare_leader_epoch": 1, "complete_leader_epoch": 1}
-
-
-def _around(
-    markers: list[dict[str, int]], promises: list[dict[str, int]], ahead_ms: int
-) -> Alignment:
-    """Between transactions enough to tell the clock of either coordinator; the second one's is behind by `ahead_ms`."""
-    rows = [
-        *[marker(at + 4) for at in _BEFORE], *markers,
-        *[marker(at + 4, coordinator_epoch=1) for at in _BEHIND],
-    ]  # fmt: skip
-    listed = [
-        *[promise(at, at + 8) for at in _BEFORE], *promises,
-        *[promise(at - ahead_ms, at + 8 - ahead_ms, **AFTER_FAILOVER) for at in _BEHIND],
-    ]  # fmt: skip
-    return aligned(rows, listed)
-
-
-def test_a_coordinator_that_failed_over_stamps_with_two_clocks() -> None:
-    """Prepare* by a coordinator whose clock is ahead of the next one's: Complete* seems to come before it.
-
-    The marker that the next one sent is not one more of the transaction before, which was complete already.
-    """
-    promises = [promise(0, 260), promise(308, 234, complete_leader_epoch=1)]
-    found = _around([marker(4), marker(401, coordinator_epoch=1)], promises, 167)
-    assert found.promise.tolist() == list(range(12))
-
-
-def test_a_resend_by_a_later_coordinator_is_of_what_was_not_complete() -> None:
-    promises = [promise(0, 50), promise(100, 400, complete_leader_epoch=1)]
-    markers = [marker(5), marker(105), marker(390, coordinator_epoch=1)]
-    found = _around(markers, promises, 0)
-    assert found.promise.tolist() == [*range(7), 6, *range(7, 12)]
