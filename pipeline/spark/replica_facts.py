@@ -63,7 +63,7 @@ def replica_facts(
         for replica in plan.replicas
         if replica.suffix == "" and by_replica.get(replica.replica_id)
     ]
-    return _elect(_stopped_apart(facts))
+    return _outlived(_elect(_stopped_apart(facts)))
 
 
 def _stopped_apart(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
@@ -186,6 +186,24 @@ def _elect(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
         )
         elected[best] = facts[best]._replace(is_replayed=True)
     return elected
+
+
+def _outlived(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
+    """Takes `is_one_instant` from copies that lack a broker which went on when theirs stopped.
+
+    A follower fetches each partition at its own pace, so one may lack the marker, or the Ongoing, of what another holds.
+    A leader that is alone raises its high watermark to its log's end (Kafka: `Partition.maybeIncrementLeaderHW`); below
+    it, somebody else had yet to acknowledge, or to tell that all had.
+    """
+    outlived = {
+        one.copy
+        for one in facts
+        if one.is_replayed
+        and one.is_one_instant
+        and one.high_watermark is not None
+        and one.high_watermark < one.log_end_offset
+    }
+    return [one._replace(is_one_instant=False) if one.copy in outlived else one for one in facts]
 
 
 def with_frontiers(

@@ -86,6 +86,7 @@ class Small:
         data: int | None = None,
         states: int | None = None,
         is_clean: bool = True,
+        unacknowledged: int = 0,
     ) -> set[str]:
         """What an audit of two brokers says above `info`: `code/class`.
 
@@ -94,11 +95,13 @@ class Small:
             data: so many batches of the data partition are in the copy; None for all.
             states: likewise of the coordinator's.
             is_clean: they were stopped before.
+            unacknowledged: so many offsets at the end of each log lie above its high watermark.
         """
         logs = ((1, TOPIC, self.data[:data]), (2, STATE_TOPIC, self.states[:states]))
         for node, topic, rows in logs:
             log = log_layout.LogDir(root, node)
             log.segment(topic, 0, rows, base_offset=0)
-            log.finish(clean=is_clean)
+            marks = {place: end - unacknowledged for place, end in log.log_ends.items()}
+            log.finish(clean=is_clean, high_watermarks=marks)
         found = [row for row in pure_audit.accusations(root) if row["severity"] != "info"]
         return {f"{row['code']}/{row['class']}" for row in found}
