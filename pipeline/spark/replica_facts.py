@@ -191,7 +191,7 @@ def _elect(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
 def _outlived(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
     """Takes `is_one_instant` from copies that lack a broker which went on when theirs stopped.
 
-    A follower fetches each partition at its own pace, so one may lack the marker, or the Ongoing, of what another holds.
+    A follower fetches each partition at its own pace: one may lack the marker, or the Ongoing, of what another holds.
     A leader that is alone raises its high watermark to its log's end (Kafka: `Partition.maybeIncrementLeaderHW`); below
     it, somebody else had yet to acknowledge, or to tell that all had.
     """
