@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pipeline.audit import AuditResult
 
 DEFAULTS = Path(__file__).resolve().parents[1] / "conf" / "audit.yaml"
-SMALL_BYTES = 64 << 20
 LOG = "spark.log"
 _CAUSE = re.compile(r"(?:Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception)): (?!Traceback)(.+)")
 """Where a trace of Java or Python names an exception."""
@@ -207,7 +206,11 @@ def _with_spark(
     """Start the JVM while the pipeline is imported, then run it."""
     from pipeline.spark import session
 
-    how: dict[str, Any] = {"options": spark, "log": log, "quick": _is_small(config.inputs)}
+    how: dict[str, Any] = {
+        "options": spark,
+        "log": log,
+        "input_bytes": _size(config.inputs, session.FIRST_TIER_BYTES),
+    }
     with ThreadPoolExecutor(1) as pool:
         started = pool.submit(session.launch, **how)
         from pipeline import audit
@@ -234,15 +237,17 @@ def _interrupt_noted(pressed: threading.Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, cancel)
 
 
-def _is_small(inputs: Sequence[str]) -> bool:
-    """Whether the JVM had better start fast than run fast."""
+def _size(inputs: Sequence[str], enough: int) -> int:
+    """Bytes of the input, counted until there are enough; what lies in another storage may have any size."""
     total = 0
     for path in inputs:
+        if "://" in path:
+            return enough
         if os.path.isfile(path):
             total += os.path.getsize(path)
         for folder, _, names in os.walk(path):
             for name in names:
                 total += os.lstat(os.path.join(folder, name)).st_size
-            if total > SMALL_BYTES:
-                return False
-    return total <= SMALL_BYTES
+            if total > enough:
+                return total
+    return total

@@ -25,7 +25,7 @@ from pipeline.run_name import run_name
 from pipeline.spark import bronze, commits, metrics, redaction, silver, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.text import typed
 from pipeline.verdict import Verdict
 from pipeline.version import VERSION

@@ -13,7 +13,7 @@ from pipeline.spark import coverage as covered
 from pipeline.spark import stored
 from pipeline.spark.damage_inputs import damage_rows
 from pipeline.spark.inventory import EXPORT, LOG
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.trust import TEXT_REASONS
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC

@@ -18,7 +18,7 @@ from pipeline.config_sections import Selection
 from pipeline.detect import DETECTORS
 from pipeline.spark import detect_inputs, trust
 from pipeline.spark.places import Replica, places
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from pipeline.text import sanitise
 from schemas import gold

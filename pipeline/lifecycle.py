@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from schemas import silver
 from schemas.table import Table
 

@@ -28,4 +28,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     ):
         options += ["--conf", setting]
     log: Path = tmp_path_factory.mktemp("spark") / "spark.log"
-    return session.build(options=options, log=log, quick=True)
+    return session.build(options=options, log=log)

@@ -23,7 +23,7 @@ from pipeline.spark import stated, stateful, stored
 from pipeline.spark.files import EXPORT, TEXT, kind_of, opened
 from pipeline.spark.inventory import Plan
 from pipeline.spark.replica_facts import ReplicaFacts
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from pipeline.spark.tasks import Task, bins, tasks_of
 from pipeline.wire.arrays import Array, Chunk

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.replay.coordinator import Step
 from pipeline.replay.coordinator_log import replay_id
 from pipeline.replay.transaction_state import Record
+from pipeline.spark import columnar
 from pipeline.spark.arrow import arrow_schema
 from schemas.silver import COORDINATOR
 
@@ -29,7 +32,8 @@ INPUT = (
     "next_producer_id",
     "client_transaction_version",
 )
-"""Columns that the function reads, in this order, sorted by the first three."""
+"""Columns that the function reads, in this order, sorted by `ORDER`."""
+ORDER = INPUT[:3]
 
 FLUSH_ROWS = 20_000
 
@@ -42,6 +46,50 @@ class CoordinatorLog(NamedTuple):
     partition_count: int | None
     frontier_offset: int
     is_complete: bool
+
+
+def source(
+    files: Sequence[str], logs: Collection[int], keep_from: dict[int, int], shares: int
+) -> columnar.Source:
+    """Records of the replayed replicas, all of an id in one share.
+
+    Args:
+        files: Of `bronze.txn_state`.
+        logs: Replicas that are replayed.
+        keep_from: As `columnar.counted`.
+        shares: Number of tasks.
+    """
+    mine = pa.array(sorted(logs), pa.int64())
+
+    def route(rows: pa.Table) -> columnar.Routed:
+        rows = rows.filter(pc.is_in(rows["replica_id"], value_set=mine))
+        rows = columnar.counted(rows, keep_from)
+        zeros = np.zeros(len(rows), np.int64)
+        share = columnar.hashed(rows["transactional_id"], shares)
+        return columnar.Routed(rows.select(INPUT), share, zeros, zeros, zeros)
+
+    return columnar.Source("record", files, ("segment_id", *INPUT), route)
+
+
+def packed_replayer(
+    logs: dict[int, CoordinatorLog],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same as `replayer` for rows of `columnar.PACKED` in any order.
+
+    Args:
+        logs: By replica id.
+    """
+    replay = replayer(logs)
+    keys = [(name, "ascending") for name in ORDER]
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = [pack.rows for pack in columnar.packs(batches)]
+        if found:
+            rows = pa.concat_tables(found)
+            rows = rows.take(pc.sort_indices(rows, sort_keys=keys)).combine_chunks()
+            yield from replay(iter(rows.to_batches(FLUSH_ROWS)))
+
+    return run
 
 
 def replayer(

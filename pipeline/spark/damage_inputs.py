@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.spark import tables
 from pipeline.spark.gaps import segment_gaps
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 
 TAILS = ("torn_tail", "zero_tail")

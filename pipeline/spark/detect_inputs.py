@@ -18,8 +18,8 @@ from pipeline.spark.gap_inputs import sequence_gaps
 from pipeline.spark.health import health
 from pipeline.spark.pinned import pinned_offset
 from pipeline.spark.race_inputs import early_marker, race_scope, rewound
+from pipeline.spark.run import Run
 from pipeline.spark.sidecars import sidecar_damage, txn_index
-from pipeline.spark.silver import Run
 from pipeline.spark.stated import NONE
 from pipeline.spark.tables import Held
 from pipeline.spark.version_inputs import fixed_coordinators, version_bound

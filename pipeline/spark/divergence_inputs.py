@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pipeline.spark import tables
 from pipeline.spark.replica_facts import ReplicaFacts
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
 

@@ -11,8 +11,8 @@ from pipeline.replay.gap_cause import Event, LogState
 from pipeline.replay.statement import Statement
 from pipeline.spark import stated, stored
 from pipeline.spark.replica_facts import ReplicaFacts
+from pipeline.spark.run import Run
 from pipeline.spark.sidecars import sidecar_rows
-from pipeline.spark.silver import Run
 from pipeline.spark.tables import Held
 from schemas import silver
 

@@ -15,7 +15,7 @@ from pipeline.replay.ids import Extent
 from pipeline.replay.statement import DDL, Statement
 from pipeline.spark import stated, stored, tables
 from pipeline.spark.replica_facts import ReplicaFacts
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from schemas import silver
 from schemas.table import Table

@@ -10,7 +10,7 @@ from pipeline.replay import slow
 from pipeline.replay.metrics import metrics
 from pipeline.spark import tables
 from pipeline.spark.health import columns
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from schemas import gold, silver
 
 PROMISE_NUMBERS = ("copy", "prepare_ms", "marker_ms")

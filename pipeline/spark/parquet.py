@@ -21,7 +21,7 @@ from schemas.table import Table
 
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-GROUP_ROWS = 1 << 17
+GROUP_ROWS = 1 << 16
 """Rows of a row group; a task holds as many of each kind."""
 FILE_ROWS = 1 << 22
 """Rows of a file, to within a row group."""

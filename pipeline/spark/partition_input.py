@@ -21,6 +21,7 @@ from pipeline.replay.ownership import OwnerState, Promise
 from pipeline.replay.transaction_state import COMPLETE
 
 KEYS = ("copy", "topic", "partition")
+Key = tuple[int, str, int]
 RUN, PROMISE = "partition_txn", "transaction_partition"
 
 
@@ -67,17 +68,15 @@ class PartitionInput:
         doubtful: Promises that an ambiguous marker fits.
     """
 
-    def __init__(self, table: pa.Table, coverage: Coverage) -> None:
+    def __init__(self, key: Key, runs: pa.Table, promised: pa.Table, coverage: Coverage) -> None:
         self.coverage = coverage
         self.tolerances = coverage.tolerances
-        copy, topic, number = (table.column(name)[0].as_py() for name in KEYS)
-        self.copy = copy
-        self.covered = coverage.partitions.get((copy, topic, number), NOT_COPIED)
-        self.everything = coverage.everything.get(copy, NO_COORDINATOR)
+        self.copy = key[0]
+        self.covered = coverage.partitions.get(key, NOT_COPIED)
+        self.everything = coverage.everything.get(self.copy, NO_COORDINATOR)
         self.doubtful: set[int] = set()
-        is_run = pc.equal(table.column("kind"), RUN)
-        self.runs = table.filter(is_run)
-        self.promised = table.filter(pc.invert(is_run))
+        self.runs = runs
+        self.promised = promised
         self._read_runs()
         self._read_promises()
 

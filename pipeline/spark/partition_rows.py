@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.replay.alignment import NONE, Alignment, Longs, align
 from pipeline.replay.clock import is_crowded
 from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import Judgement, Run, judge_unaligned
-from pipeline.spark.partition_input import KEYS, Coverage, PartitionInput, value
+from pipeline.spark.partition_input import KEYS, RUN, Coverage, Key, PartitionInput, value
 from pipeline.spark.partition_output import history_rows, nullable
 from pipeline.spark.partition_promises import Promised
 from pipeline.spark.stateful import groups
@@ -23,9 +24,26 @@ def aligner(coverage: Coverage) -> Callable[[Iterator[pa.RecordBatch]], Iterator
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in groups(batches, KEYS):
-            yield from _Partition(PartitionInput(table, coverage)).judged()
+            copy, topic, number = (table.column(name)[0].as_py() for name in KEYS)
+            is_run = pc.equal(table.column("kind"), RUN)
+            runs, promised = table.filter(is_run), table.filter(pc.invert(is_run))
+            yield from judged((copy, topic, number), runs, promised, coverage)
 
     return run
+
+
+def judged(
+    key: Key, runs: pa.Table, promised: pa.Table, coverage: Coverage
+) -> Iterator[pa.RecordBatch]:
+    """Rows of `PARTITION_HISTORY` of one data partition.
+
+    Args:
+        key: Copy, topic, partition.
+        runs: Its runs with their place and the owners of their producers.
+        promised: The transactions that list it.
+        coverage: How far everything was read.
+    """
+    return _Partition(PartitionInput(key, runs, promised, coverage)).judged()
 
 
 class _Partition:

@@ -10,7 +10,7 @@ from pipeline.replay.pinning import OpenRun, Pinned, Waiting
 from pipeline.replay.statement import Statement
 from pipeline.spark import stated, stored
 from pipeline.spark.replica_facts import ReplicaFacts
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
 from schemas.codes import OFFSETS_TOPIC

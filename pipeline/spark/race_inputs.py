@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pipeline.replay.coverage import ALWAYS, NEVER
 from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import stored, tables
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.stated import NONE
 from pipeline.spark.tables import Held
 from schemas import bronze, silver

@@ -34,6 +34,10 @@ JARS_VARIABLE = "AUDIT_JARS"
 CLASS_ARCHIVE = Path(sys.prefix, "classes.jsa")
 """Loaded classes (class data sharing), made at set-up; a JVM ignores one that does not fit."""
 
+PLANNED_ONCE_BYTES = 64 << 20
+FIRST_TIER_BYTES = 2 << 30
+"""Rows pass the JVM in binaries: what its second tier compiles pays only in runs of minutes."""
+
 _SETTINGS = {
     "spark.app.name": "kafka-transaction-audit",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -63,7 +67,7 @@ def build(
     *,
     options: Sequence[str] = (),
     log: Path | None = None,
-    quick: bool = True,
+    input_bytes: int = 0,
     java_flags: Sequence[str] = (),
 ) -> SparkSession:
     """Start Spark, or return the session that runs.
@@ -72,8 +76,8 @@ def build(
         options: what the user wrote behind `--spark`, for spark-submit.
         log: file that takes everything that Spark and its workers print; None leaves it on standard
             error.
-        quick: the input is small: compile with the first tier only and plan once, which starts
-            faster and runs slower.
+        input_bytes: size of the input. The JVM compiles with its first tier only below `FIRST_TIER_BYTES`, and Spark
+            plans once below `PLANNED_ONCE_BYTES`: both begin faster and run slower.
         java_flags: more flags for the JVM of the driver.
 
     Raises:
@@ -84,7 +88,7 @@ def build(
     if running is not None:
         return running
     if SparkContext._gateway is None:
-        launch(options=options, log=log, quick=quick, java_flags=java_flags)
+        launch(options=options, log=log, input_bytes=input_bytes, java_flags=java_flags)
     master = master_of(options)
     is_local = master.startswith("local")
     conf = SparkConf()
@@ -99,7 +103,7 @@ def build(
             "spark.sql.shuffle.partitions": cores,
             "spark.default.parallelism": cores,
         }
-    if quick:
+    if input_bytes < PLANNED_ONCE_BYTES:
         # Planning again behind every shuffle pays where there is data; here it is most of the time.
         settings["spark.sql.adaptive.enabled"] = "false"
     # The user's own are in place already; Spark writes those of a session to its log at DEBUG, secrets too.
@@ -114,7 +118,7 @@ def launch(
     *,
     options: Sequence[str] = (),
     log: Path | None = None,
-    quick: bool = True,
+    input_bytes: int = 0,
     java_flags: Sequence[str] = (),
 ) -> None:
     """Start the JVM alone; imports nothing, so that it may run beside the imports of the rest.
@@ -122,7 +126,7 @@ def launch(
     Args:
         options: as `build`.
         log: as `build`.
-        quick: as `build`.
+        input_bytes: as `build`.
         java_flags: as `build`.
 
     Raises:
@@ -136,7 +140,7 @@ def launch(
     is_local = master_of(options).startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    _start(_start_settings(options, is_local, quick, java_flags), options, log)
+    _start(_start_settings(options, is_local, input_bytes, java_flags), options, log)
 
 
 def end(spark: SparkSession) -> None:
@@ -171,10 +175,10 @@ def delta_jars() -> list[str]:
 
 
 def _start_settings(
-    options: Sequence[str], is_local: bool, quick: bool, java_flags: Sequence[str]
+    options: Sequence[str], is_local: bool, input_bytes: int, java_flags: Sequence[str]
 ) -> dict[str, str]:
     jars = delta_jars()
-    tier = ("-XX:TieredStopAtLevel=1",) if quick else ()
+    tier = ("-XX:TieredStopAtLevel=1",) if input_bytes < FIRST_TIER_BYTES else ()
     sharing = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
     log4j = f"-Dlog4j2.configurationFile={(ROOT / 'conf' / 'log4j2.properties').as_uri()}"
     flags = ("-XX:+UseParallelGC", "-Xss4m", "-Xlog:disable", log4j, *tier, *sharing, *java_flags)

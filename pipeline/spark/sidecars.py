@@ -19,7 +19,7 @@ from pipeline.spark import stated, stored
 from pipeline.spark.gaps import cleaned_topics
 from pipeline.spark.inventory import Plan
 from pipeline.spark.replica_facts import ReplicaFacts
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from pipeline.wire.producer_snapshot import SnapshotEntry
 from schemas import bronze, silver

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.replay.statement import DDL, Statement
 from pipeline.spark import tables
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 
 NONE = -1

@@ -13,7 +13,7 @@ from pipeline.replay.statement import Statement
 from pipeline.replay.version_bounds import NAMES_PREVIOUS_ID, Evidence
 from pipeline.spark import stated, stored
 from pipeline.spark.replica_facts import ReplicaFacts
-from pipeline.spark.silver import Run
+from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
 from schemas import bronze, silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC

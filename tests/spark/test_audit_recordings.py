@@ -1,7 +1,8 @@
 """Recordings audited end to end, and the second opinion of the audit without Spark.
 
 Recordings of one kind lie side by side as copies of one cluster: one audit judges each by itself.
-AUDIT_FULL=1 audits every recording alone as well.
+Where a sequence has wrapped, window functions make the runs; elsewhere arrays do. AUDIT_FULL=1 audits every recording
+alone as well.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ GROUPS = {
         "08a", "09a", "10a", "13a", "15a", "16a", "19", "20a", "23", "26a", "37a", "51a"
     ),
     "version 2": ("05c", "14a"),
+    "wrapped": ("12a", "05c"),
 }  # fmt: skip
 IS_FULL = os.environ.get("AUDIT_FULL") == "1"
 
