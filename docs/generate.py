@@ -90,6 +90,7 @@ def detector_page(code: str, text: str) -> str:
     if title.strip("`") != code:
         raise ValueError(f"the docstring of {code} does not begin with its name and a colon")
     found = {name: _part(name, paragraphs, code) for name in (*PARTS, "Fixed in")}
+    found["Fixed in"] = found["Fixed in"].replace(" * ", "\n* ")
     if code not in CLASSES:
         raise ValueError(f"{code} has no classes in docs/classes.py")
     lines = [f"# {code}", "", _capital(_flow(summary)), ""]

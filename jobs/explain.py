@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from pathlib import Path
 
 from pipeline.errors import UsageError
 from pipeline.text import nearest, sanitise
 
+WIDTH = 80
 DETECTORS = Path(__file__).resolve().parents[1] / "pipeline" / "detect"
 
 
@@ -25,9 +27,19 @@ def pages() -> dict[str, str]:
             and node.targets[0].id in ("CODE", "FIXED_IN")
         }
         if "CODE" in constants:
-            fixed = f"\n\nFixed in: {constants['FIXED_IN']}" if constants.get("FIXED_IN") else ""
+            fixed = f"\n\nFixed in: {_fixed(constants['FIXED_IN'])}"
             found[constants["CODE"]] = (ast.get_docstring(module) or "") + fixed
     return found
+
+
+def _fixed(versions: str | dict[str, str]) -> str:
+    """Versions in words: of the whole detector, or of each class, a line each."""
+    if isinstance(versions, str):
+        return versions
+    classes: dict[str, list[str]] = {}
+    for name, words in versions.items():
+        classes.setdefault(words, []).append("every other class" if name == "*" else f"`{name}`")
+    return "".join(f"\n* {', '.join(names)}: {words}" for words, names in classes.items())
 
 
 def _hint(name: str, known: dict[str, str]) -> str:
@@ -53,5 +65,10 @@ def run(code: str) -> int:
     name = code.partition("/")[0]
     if name not in known:
         raise UsageError(f"no detector {sanitise(code)!r}{_hint(name, known)}: {', '.join(known)}")
-    print(known[name])
+    for paragraph in known[name].split("\n\n"):
+        first, *items = re.split(r"\n\* ", paragraph)
+        print(textwrap.fill(first, WIDTH, break_on_hyphens=False))
+        for item in items:
+            print(textwrap.fill(f"* {item}", WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        print()
     return 0

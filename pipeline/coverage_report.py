@@ -15,6 +15,7 @@ from pipeline.spark.damage_inputs import damage_rows
 from pipeline.spark.inventory import EXPORT, LOG
 from pipeline.spark.run import Run
 from pipeline.spark.trust import TEXT_REASONS
+from pipeline.text import counted, plural
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 
@@ -84,7 +85,7 @@ def doubts(run: Run) -> list[str]:
             continue
         damages[row[1], row[2], label] += 1
     for (topic, partition, label), count in sorted(damages.items()):
-        reasons.append(f"{topic}-{partition}: {count} damaged place(s) ({label})")
+        reasons.append(f"{topic}-{partition}: {count} damaged {plural(count, 'place')} ({label})")
     reasons += _untimed(run)
     for path in run.plan.unread:
         verb = "holds" if path.reason in TEXT_REASONS else "could not be read:"
@@ -99,7 +100,8 @@ def _untimed(run: Run) -> list[str]:
     for rows in stored.pieces(silver.PARTITION_TXN, run.output, run.run_id, ("topic",), only):
         untimed.update(rows["topic"].to_pylist())
     return [
-        f"{count} marker(s) of {topic} not judged: the brokers' clocks differ by more than clock_skew_ms"
+        f"{counted(count, 'marker')} of {topic} not judged: "
+        "the brokers' clocks differ by more than clock_skew_ms"
         for topic, count in sorted(untimed.items())
     ]
 

@@ -83,6 +83,22 @@ def typed(words: Sequence[str], *, is_private: bool = False) -> list[str]:
     return ["spark-submit.sh", *shown]
 
 
+def plural(count: int, one: str, many: str = "") -> str:
+    """The word that fits a number.
+
+    Args:
+        count: how many.
+        one: the word for one.
+        many: the word for any other number; default `one` with an s.
+    """
+    return one if count == 1 else many or f"{one}s"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number with the word that fits it: `1 batch`, `2,000 batches`."""
+    return f"{count:,} {plural(count, one, many)}"
+
+
 def nearest(word: str, known: list[str]) -> str:
     """Suggest the known name that a mistyped one probably meant.
 

@@ -47,5 +47,5 @@ DETECTORS: tuple[ModuleType, ...] = (
     manual_abort,
     version_inferred,
 )
-"""In the order of the documentation. Each has CODE, NEEDS (bronze facts), FIXED_IN and `find(*,
-tables) -> DataFrame`."""
+"""In the order of the documentation. Each has CODE, NEEDS (bronze facts), FIXED_IN (versions, of the detector or of
+each class, `*` for every other one) and `find(*, tables) -> DataFrame`."""

@@ -120,7 +120,7 @@ def _mixed(committed_offset: DataFrame) -> DataFrame:
             topic="topic", partition="partition", group_id="group_id", first_offset="record_offset"
         ),
         title="{group_id} commits {topic}-{partition} with and without transactions",
-        explanation="Plain and transactional commits took turns {turns} times, first at offset {record_offset}.",
+        explanation="Plain and transactional commits took turns {turns:time|times}, first at offset {record_offset}.",
         advice="One of the two ways should commit a partition; a plain commit overtakes a pending one.",
         refuted_by="nothing: both kinds of record are in the log",
         evidence=[in_offsets("record_offset", "first turn")],

@@ -31,7 +31,12 @@ from pipeline.detect.finding import (
 
 CODE = "coordinator_state"
 NEEDS = ("txn_state",)
-FIXED_IN = "KAFKA-19367 in 4.0.1, 4.1.0; KAFKA-15552 in 3.5.2, 3.6.1, 3.7.0; KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0"
+FIXED_IN = {
+    "double_epoch_bump": "KAFKA-19367 in 4.0.1, 4.1.0",
+    "producer_id_shared": "KAFKA-15552 in 3.5.2, 3.6.1, 3.7.0",
+    "prepare_with_all_markers": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0; KAFKA-17877 in 4.0.0",
+    "*": "no defect known",
+}
 
 STUCK_MS = 60_000
 """How much longer than the last marker the same coordinator has to go on before a missing Complete* counts."""

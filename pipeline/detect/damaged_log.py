@@ -81,7 +81,7 @@ def _bytes(damage: DataFrame) -> DataFrame:
         first_offset=F.coalesce(F.col("after_offset") + 1, F.col("base_offset")),
         last_offset=F.col("next_offset") - 1,
         title="{label} in {file} at byte {position}",
-        explanation="{size_bytes} bytes of {file} ({topic}-{partition}) from byte {position} on were not "
+        explanation="{size_bytes:byte|bytes} of {file} ({topic}-{partition}) from byte {position} on were not "
         "used: {explanation}. Broker {broker_id}.",
         advice=F.when(
             is_normal, F.lit("None: normal for a copy taken while the broker ran.")

@@ -1,6 +1,7 @@
 """The common shape of what detectors return, before ids and file positions are filled in.
 
-Detectors write texts as templates: `{topic}` stands for the column of that name in the offending row.
+Detectors write texts as templates: `{topic}` stands for the column of that name in the offending row, and
+`{count:batch|batches}` for the number in it with the word that fits: `1 batch`, `2 batches`.
 """
 
 from __future__ import annotations
@@ -153,17 +154,21 @@ def text(template: str, *columns: Column, **named: Column) -> Column:
     """Text with columns in it; a null one reads `none`.
 
     Args:
-        template: `{}` takes the next of `columns`, `{name}` is `named[name]` or else the row's column.
+        template: `{}` takes the next of `columns`, `{name}` is `named[name]` or else the row's column;
+            `{name:batch|batches}` puts the word for one or for several behind it.
         *columns: As many as there are `{}`.
         **named: What is not a column of the row by itself.
     """
     rest = iter(columns)
     pieces: list[Column] = []
-    for literal, name, _, _ in string.Formatter().parse(template):
+    for literal, name, words, _ in string.Formatter().parse(template):
         pieces.append(F.lit(literal))
         if name is not None:
             value = named.get(name, F.col(name)) if name else next(rest)
             pieces.append(F.coalesce(value.cast("string"), F.lit("none")))
+            if words:
+                one, _, many = words.partition("|")
+                pieces.append(F.when(value == 1, F.lit(f" {one}")).otherwise(F.lit(f" {many}")))
     return pieces[0] if len(pieces) == 1 else F.concat(*pieces)
 
 

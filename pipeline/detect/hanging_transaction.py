@@ -28,7 +28,13 @@ from pipeline.detect.finding import by_label, findings, here, on_partition, on_r
 
 CODE = "hanging_transaction"
 NEEDS = ("batch",)
-FIXED_IN = "late writes: 3.6 (KIP-890 verification); closed by transaction.version 2 in 4.0"
+FIXED_IN = {
+    "orphan_producer": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
+    "not_in_transaction": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
+    "epoch_mismatch": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
+    "prepare_stuck": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0",
+    "*": "no single defect",
+}
 
 _WHY = {
     "orphan_producer": "no transactional id holds this producer id",
@@ -82,7 +88,7 @@ def _open_runs(rows: DataFrame) -> DataFrame:
         ),
         explanation=text(
             "Producer {producer_id} epoch {max_epoch} (transactional id {transactional_id}) wrote "
-            "{batch_count} batches, {record_count} records, from offset {first_offset} on, and no marker "
+            "{batch_count:batch|batches}, {record_count:record|records}, from offset {first_offset} on, and no marker "
             "ends them: {why} ({reason}). read_committed consumers stop at offset {first_offset}.",
             why=why,
         ),

@@ -37,7 +37,12 @@ from pipeline.detect.finding import (
 
 CODE = "marker_audit"
 NEEDS = ("batch", "txn_state")
-FIXED_IN = "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0; KAFKA-8351 in 2.2.2, 2.3.0; KIP-1228 in 4.2"
+FIXED_IN = {
+    "missing": "by the cleaner: KAFKA-8351 in 2.2.2, 2.3.0; KAFKA-14055 in 3.0.2, 3.1.2, 3.2.1, 3.3.0",
+    "wrong_epoch": "KAFKA-19446 (KIP-1228) in 4.2.0",
+    "early_completion": "KAFKA-17877 in 4.0.0",
+    "*": "no defect known",
+}
 
 _CRITICAL = ("torn", "wrong_outcome")
 _TITLES = {
@@ -190,9 +195,11 @@ def _unjudged(partition_txn: DataFrame) -> DataFrame:
             first_timestamp_ms="first_ms",
             last_timestamp_ms="last_ms",
         ),
-        title=text("{marker_count} markers of {topic}-{partition} not judged: {why}", why=why),
+        title=text(
+            "{marker_count:marker|markers} of {topic}-{partition} not judged: {why}", why=why
+        ),
         explanation=text(
-            "{marker_count} markers of {topic}-{partition}, offsets {first_offset}..{last_offset}: {why}.",
+            "{marker_count:marker|markers} of {topic}-{partition}, offsets {first_offset}..{last_offset}: {why}.",
             why=F.when(is_clock, F.lit(_CLOCKS)).otherwise(F.lit(_TWO_FIT)),
         ),
         advice=F.when(

@@ -35,7 +35,10 @@ from pipeline.detect.finding import (
 
 CODE = "offset_race"
 NEEDS = ("offset_commit",)
-FIXED_IN = "3.9.1, 4.0.0; KAFKA-17877 in 4.0.0"
+FIXED_IN = {
+    "early_completion": "KAFKA-17877 in 4.0.0",
+    "*": "KAFKA-17507 in 3.9.1, 4.0.0",
+}
 _ADVICE = (
     "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too "
     "late, compare with the committed offsets "
@@ -88,9 +91,9 @@ def _windows(rows: DataFrame) -> DataFrame:
             first_timestamp_ms="first_ms",
             last_timestamp_ms="last_ms",
         ),
-        title="{count} commits of group {group_id} came within {longest} ms of the previous marker",
-        explanation="Producer {producer_id} sent {count} offset records for group {group_id} shortly after "
-        "its previous marker: shortest {shortest} ms, median {median} ms, longest {longest} ms, "
+        title="{count:commit|commits} of group {group_id} came within {longest} ms of the previous marker",
+        explanation="Producer {producer_id} sent {count:offset record|offset records} for group {group_id} "
+        "shortly after its previous marker: shortest {shortest} ms, median {median} ms, longest {longest} ms, "
         "{within_10} within 10 ms. On brokers before 3.9.1 this is when KAFKA-17507 can happen; it does "
         "not say that it did.",
         advice=_ADVICE,

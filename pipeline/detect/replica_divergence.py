@@ -24,7 +24,10 @@ from pipeline.detect.finding import findings, here, on
 
 CODE = "replica_divergence"
 NEEDS = ("replica",)
-FIXED_IN = "unclean.leader.election.enable=false; KAFKA-17076 in 4.0.0"
+FIXED_IN = {
+    "lost_tail": "unclean.leader.election.enable=false; KAFKA-17076 in 4.0.0",
+    "*": "unclean.leader.election.enable=false",
+}
 
 
 def find(*, divergence: DataFrame) -> DataFrame:

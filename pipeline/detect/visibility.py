@@ -22,7 +22,10 @@ from pipeline.detect.stated import stated
 
 CODE = "visibility"
 NEEDS = ("segment",)
-FIXED_IN = "no single cause: a lost or restored .txnindex, a segment copied without it"
+FIXED_IN = {
+    "aborted_exposed": "by the cleaner: KAFKA-13727 in 2.8.2, 3.0.2, 3.1.1, 3.2.0",
+    "*": "no single cause: a lost or restored .txnindex, a segment copied without it",
+}
 _REBUILD = (
     "Stop the broker, move the segment's .index, .timeindex and .txnindex away and remove .kafka_cleanshutdown: the "
     "broker makes them anew from the log when it starts. Or delete this replica's partition folder while other "

@@ -25,7 +25,11 @@ from pipeline.detect.finding import findings, here, on_run
 
 CODE = "write_outside_transaction"
 NEEDS = ("batch", "txn_state")
-FIXED_IN = "3.6 (transaction.partition.verification.enable), 4.0 with transaction.version 2"
+FIXED_IN = {
+    "partition_not_added": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
+    "after_completion": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
+    "swallowed": "transaction.version 2 in 4.0",
+}
 
 
 def find(*, partition_txn: DataFrame) -> DataFrame:

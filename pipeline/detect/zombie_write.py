@@ -24,7 +24,11 @@ from pipeline.detect.finding import findings, here, on_batch, on_marker, on_run,
 
 CODE = "zombie_write"
 NEEDS = ("batch",)
-FIXED_IN = "KAFKA-9144: 2.3.2, 2.4.1, 2.5.0; verification: 3.6; transaction.version 2: 4.0"
+FIXED_IN = {
+    "epoch_regressed": "KAFKA-9144 in 2.4.1, 2.5.0; transaction.version 2 in 4.0",
+    "after_fence": "KAFKA-9144 in 2.4.1, 2.5.0; KIP-890: verification in 3.6, transaction.version 2 in 4.0",
+    "stale_coordinator": "KAFKA-9144 in 2.4.1, 2.5.0",
+}
 _ADVICE = (
     "Find the old instance and stop it; treat its records at these offsets as not written by the application. Unique "
     "transactional ids per instance and transaction.version 2 (4.0) close the hole."

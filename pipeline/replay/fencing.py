@@ -13,6 +13,7 @@ from pipeline.replay.application import application
 from pipeline.replay.columns import NONE, Columns, Longs, groups
 from pipeline.replay.statement import Place, Statement, span
 from pipeline.replay.transaction_state import MAX_EPOCH
+from pipeline.text import counted
 from schemas.codes import TXN_TOPIC
 
 NUMBERS = (
@@ -77,9 +78,10 @@ def _busiest(times: Longs, window_ms: int) -> tuple[int, int]:
 def _storm(steps: Columns, rows: Longs, limits: Limits) -> Statement:
     name, took = _of(steps, rows)
     return _said(
-        steps, "storm", rows, f"{name} was fenced {len(rows)} times within {span(took)}",
-        f"{len(rows)} InitProducerId requests of {name}, application {application(name, limits.pattern)}, within "
-        f"{span(took)}: instances start again and again, or several share the id.",
+        steps, "storm", rows, f"{name} was fenced {counted(len(rows), 'time')} within {span(took)}",
+        f"{counted(len(rows), 'InitProducerId request')} of {name}, application "
+        f"{application(name, limits.pattern)}, within {span(took)}: instances "
+        "start again and again, or several share the id.",
     )  # fmt: skip
 
 
@@ -87,7 +89,7 @@ def _race(steps: Columns, rows: Longs, limits: Limits) -> Statement:
     name, took = _of(steps, rows)
     return _said(
         steps, "id_reuse_race", rows, f"instances of {name} abort each other's transactions",
-        f"{len(rows)} times within {span(took)} InitProducerId of {name}, application "
+        f"{counted(len(rows), 'time')} within {span(took)} InitProducerId of {name}, application "
         f"{application(name, limits.pattern)}, aborted a transaction that another instance had open.",
     )  # fmt: skip
 
@@ -109,8 +111,9 @@ def _burn(steps: Columns, rows: Longs, limits: Limits) -> Statement | None:
         return None
     return _said(
         steps, "epoch_burn", mine, f"{name} uses up its producer epochs within {days:.3g} days",
-        f"{name}, application {application(name, limits.pattern)}: {count} epochs burnt within {span(took)}, epoch "
-        f"{now} now. At that rate epoch {MAX_EPOCH} is reached in {days:.3g} days; the coordinator then gives a new "
+        f"{name}, application {application(name, limits.pattern)}: {counted(count, 'epoch')} burnt within "
+        f"{span(took)}, epoch {now} now. At that rate "
+        f"epoch {MAX_EPOCH} is reached in {days:.3g} days; the coordinator then gives a new "
         "producer id, and what the old one left is no longer fenced.",
     )  # fmt: skip
 

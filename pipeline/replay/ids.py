@@ -15,6 +15,7 @@ import numpy as np
 from pipeline.replay.application import Application, application
 from pipeline.replay.columns import Columns, Longs, groups
 from pipeline.replay.statement import Place, Statement, span
+from pipeline.text import counted
 from schemas.codes import TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
 
 EXPIRY, INIT = "expiry", "init"
@@ -112,8 +113,8 @@ def _above_max(one: Columns, limits: Limits) -> list[Statement]:
         said.append(Statement(
             int(above["copy"][worst]), "timeout_above_max", "minor", "proven",
             f"transaction timeouts of up to {span(longest)} are above transaction.max.timeout.ms",
-            f"{len(rows)} transactions of {ids} ids, for instance {name}, application "
-            f"{application(name, limits.pattern)}, have a timeout above {span(limits.transaction_max_timeout_ms)}. The "
+            f"{counted(len(rows), 'transaction')} of {counted(ids, 'id')}, for instance {name}, application "
+            f"{application(name, limits.pattern)}, had a timeout above {span(limits.transaction_max_timeout_ms)}. The "
             "brokers' maximum is another one than transaction_max_timeout_ms in the settings, or was lowered.",
             topic=TXN_TOPIC, partition=partition, transactional_id=name,
             places=(

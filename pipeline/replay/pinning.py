@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.replay.statement import Place, Statement, span
+from pipeline.text import counted, plural
 
 CONVICTED = (
     "orphan_producer", "not_in_transaction", "epoch_mismatch", "prepare_stuck", "past_deadline",
@@ -84,16 +85,17 @@ def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Stat
     if since is not None and log.read_until_ms is not None:
         for_ms = max(log.read_until_ms - since, 0)
     name = f"{run.topic}-{run.partition}"
-    size = "" if waiting.size_bytes is None else f" and {waiting.size_bytes} bytes"
+    size = "" if waiting.size_bytes is None else f" and {counted(waiting.size_bytes, 'byte')}"
     said = [
         f"Producer {run.producer_id} (transactional id {run.transactional_id or 'none'}) holds the last stable offset "
-        f"at {run.first_offset}, the log ends at {log.log_end_offset}: {waiting.records} records{size} are not shown "
-        "to read_committed consumers."
+        f"at {run.first_offset}, the log ends at {log.log_end_offset}: {counted(waiting.records, 'record')}{size} "
+        "cannot be seen by read_committed consumers."
     ]
     if for_ms is not None:
         said.append(f"It is open for at least {span(for_ms)} by the log's own clock.")
     if younger:
-        said.append(f"{younger} younger transactions are open behind it.")
+        words = plural(younger, "younger transaction is", "younger transactions are")
+        said.append(f"{younger} {words} open behind it.")
     if log.cleaner_offset is not None:
         said.append(
             f"Compaction stands: the cleaner came to offset {log.cleaner_offset} and cannot pass {run.first_offset}."

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pipeline.replay.statement import Place, Statement
+from pipeline.text import counted, plural
 from pipeline.wire.batch import NO_PRODUCER_ID
 
 RESENT, REPEATED = "resent", "repeated"
@@ -110,11 +111,13 @@ def _statement(
     when = "with equal CreateTime" if label == RESENT else "at another time"
     if None in (later.create_ms, earlier.create_ms):
         when = "at times that are not known"
+    many = counted(len(same), "record")
+    stand = plural(len(same), "stands", "stand")
     return Statement(
         copy, label, "major" if has_ids else "minor",
         "consistent_with" if label == RESENT else "suspicion",
-        f"{len(same)} record(s) of the batch at offset {batch_offset} of {topic}-{partition} stand there before",
-        f"{_who(later)} wrote {len(same)} record(s) whose key, value and headers are those of records before them, "
+        f"{many} of the batch at offset {batch_offset} of {topic}-{partition} {stand} there before",
+        f"{_who(later)} wrote {many} whose key, value and headers were written before, "
         f"{when}: first offset {later.offset}, which repeats offset {earlier.offset} by {_who(earlier).lower()}. "
         "The broker tells a retry by its sequence number, and that begins anew with another session. All of them "
         "can be read: none belongs to an aborted transaction.",

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.statement import Place, Statement
+from pipeline.text import counted
 from pipeline.wire.producer_snapshot import SnapshotEntry
 
 _NONE = -1
@@ -106,7 +107,8 @@ def indexes(place: LogPlace, file: str, problems: Iterable[IndexProblem]) -> lis
         label = "index_mismatch" if kind == "index" else "timeindex_mismatch"
         said.append(_said(
             place, label, one.offset, f".{kind} of {file} does not fit its log",
-            f"{one.entry_count} entries do not fit. The first: offset {one.offset} has {what}.",
+            f"{counted(one.entry_count, 'entry does', 'entries do')} not fit. The first: "
+            f"offset {one.offset} has {what}.",
             severity="major" if kind == "index" else "minor",
         ))  # fmt: skip
     return said

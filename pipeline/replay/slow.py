@@ -16,6 +16,7 @@ from pipeline.replay.application import application
 from pipeline.replay.columns import NONE, Columns, Longs, Mask, groups
 from pipeline.replay.statement import Place, Statement, span
 from pipeline.replay.transaction_state import ONGOING
+from pipeline.text import counted
 from schemas.codes import TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
 
 NUMBERS = (
@@ -116,8 +117,9 @@ def _statement(
     middle = int(np.median(took[rows]))
     return Statement(
         int(slow["copy"][worst]), label, "minor", "proven", title,
-        f"{len(rows)} of {total} transactions of {name}, application {application(name, limits.pattern)}, {what}; "
-        f"half of these took {span(middle)} or more, the longest {span(longest)}, with a timeout of {span(timeout)}.",
+        f"{len(rows)} of {counted(total, 'transaction')} of {name}, application "
+        f"{application(name, limits.pattern)}, {what}; half of these "
+        f"took {span(middle)} or more, the longest {span(longest)}, with a timeout of {span(timeout)}.",
         topic=TXN_TOPIC, partition=partition, transactional_id=name,
         producer_id=slow.value("producer_id", worst), producer_epoch=slow.value("producer_epoch", worst),
         first_timestamp_ms=slow.value("ongoing_ms", worst), last_timestamp_ms=slow.value("complete_ms", worst),

@@ -169,7 +169,7 @@ def transaction_versions(copy: int, counts: Mapping[int, int]) -> Statement:
     said = ", ".join(f"{counts[one]} of version {one}" for one in sorted(counts))
     newest = max(counts)
     return Statement(
-        copy, "transaction_version", "info", "proven", f"transactions of transaction.version {newest}"
+        copy, "transaction_version", "info", "proven", f"transactions run under transaction.version {newest}"
         + ("" if len(counts) == 1 else " and below"),
         f"Transactions: {said}. Below version 2 a late write can join the producer's next transaction (KIP-890); "
         "clients older than 4.0 and librdkafka keep the older behaviour on newer brokers.",

@@ -20,6 +20,7 @@ from pipeline.report.svg import (
     short,
     value_ticks,
 )
+from pipeline.text import plural
 
 WIDTH, HEIGHT = 640.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 28.0, 46.0
@@ -259,7 +260,9 @@ def dots(
             anchor="end",
         )
     for (row, column), value in values.items():
-        hint = f"{rows[row]} wrote {short(value)} records to {columns[column]}"
+        hint = (
+            f"{rows[row]} wrote {short(value)} {plural(int(value), 'record')} to {columns[column]}"
+        )
         canvas.circle(
             name_width + cell * column + cell / 2, name_height + cell * row + cell / 2,
             2.5 + 6.5 * (value / top) ** 0.5, PALETTE[0], hint=hint,

@@ -11,6 +11,7 @@ from pipeline.config import Config
 from pipeline.report.examples import CURRENT, Finding
 from pipeline.report.facts import Columns, Facts, Row
 from pipeline.report.words import duration
+from pipeline.text import counted
 from schemas.codes import OFFSETS_TOPIC, TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
 
 State = Literal["good", "look", "unknown"]
@@ -101,7 +102,7 @@ def _fences(txn: Columns, current: list[Finding]) -> Answer:
     storm = next((one for one in current if one["code"] == "fencing_storm"), None)
     if storm is not None:
         return Answer(question, "look", f"{storm['title']}: two instances may share it.")
-    worst = max(fenced.values(), default=0)
+    worst, ended = max(fenced.values(), default=0), sum(fenced.values())
     if worst >= FENCES:
         name = max(fenced, key=lambda one: (fenced[one], one))
         return Answer(
@@ -110,18 +111,18 @@ def _fences(txn: Columns, current: list[Finding]) -> Answer:
     return Answer(
         question,
         "good",
-        f"{sum(fenced.values())} transaction(s) ended by a fence, at most {worst} an id.",
+        f"{counted(ended, 'transaction')} ended by a fence, at most {worst} an id.",
     )
 
 
 def _reuse(txn: Columns) -> Answer:
     question = "Are transactional ids reused after a restart?"
-    counted = txn.counts("transactional_id")
-    if not counted:
+    by_id = txn.counts("transactional_id")
+    if not by_id:
         return Answer(question, "unknown", "No transaction was read.")
-    once = sum(count == 1 for count in counted.values())
-    said = f"{once:,} of {len(counted):,} ids had a single transaction in the history that is retained."
-    if len(counted) >= MANY_IDS and once / len(counted) >= ONCE_ONLY:
+    once = sum(count == 1 for count in by_id.values())
+    said = f"{once:,} of {counted(len(by_id), 'id')} had a single transaction in the history that is retained."
+    if len(by_id) >= MANY_IDS and once / len(by_id) >= ONCE_ONLY:
         return Answer(
             question, "look", said + " Ids made anew protect from nothing and fill the coordinator."
         )
@@ -137,7 +138,8 @@ def _exposure(runs: Columns) -> Answer:
         return Answer(question, "unknown", "No transactional data was read.")
     if not count:
         return Answer(question, "good", "No aborted record is retained.")
-    said = f"{count:,} aborted records in {places} partition(s): consumers with read_uncommitted see them."
+    said = f"{counted(count, 'aborted record')} in {counted(places, 'partition')}: "
+    said += "consumers with read_uncommitted see them."
     return Answer(question, "look", said)
 
 
@@ -156,7 +158,7 @@ def _replication(replicas: list[Row]) -> Answer:
         return Answer(
             question,
             "look",
-            f"{len(single)} partition(s) on one copied broker only, first {single[0]}.",
+            f"{counted(len(single), 'partition')} on one copied broker only, first {single[0]}.",
         )
     return Answer(
         question,

@@ -13,7 +13,7 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from pipeline.report.examples import Finding, examples, place, where
-from pipeline.text import sanitise
+from pipeline.text import counted, sanitise
 
 _NAME = "kafka-transaction-audit"
 MAX_TEXT = 200_000
@@ -68,7 +68,10 @@ def _detector(
 ) -> TestCase:
     case = _case(code, "detectors")
     if failing:
-        failure = Failure(_text([f"{len(failing)} finding(s) at or above the threshold"]), code)
+        failure = Failure(
+            _text([f"{counted(len(failing), 'finding')} at or above the threshold"]),
+            code,
+        )
         failure.text = _text(_findings(failing, limit))
         case.result = [failure]
     elif state != "judged":
@@ -93,7 +96,7 @@ def _findings(failing: list[Finding], limit: int) -> Iterable[str]:
 
 def _expectation(one: dict[str, Any]) -> TestCase:
     case = _case(one["name"], "expectations")
-    said = f"{one['promise']}: {one['offences']} offence(s)"
+    said = f"{one['promise']}: {counted(one['offences'], 'offence')}"
     if one["outcome"] == "failed":
         failure = Failure(_text([said]), one["name"])
         failure.text = _text(one["evidence"])

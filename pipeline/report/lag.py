@@ -10,6 +10,7 @@ from pipeline.report import charts
 from pipeline.report.facts import Array, Columns, Row, thinned
 from pipeline.report.picture import LINES, Picture
 from pipeline.report.svg import short
+from pipeline.text import counted
 
 
 def picture(runs: Columns, replicas: list[Row], as_of_ms: int | None) -> Picture:
@@ -49,8 +50,8 @@ def picture(runs: Columns, replicas: list[Row], as_of_ms: int | None) -> Picture
     )
     if now:
         words += (
-            f"At the end of the copy {len(now):,} partition(s) are behind, most of all {chosen[0]} "
-            f"with {short(now[chosen[0]])}."
+            f"At the end of the copy {counted(len(now), 'partition is', 'partitions are')} behind, "
+            f"most of all {chosen[0]} with {short(now[chosen[0]])}."
         )
     else:
         words += "At the end of the copy no partition is behind."

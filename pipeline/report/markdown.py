@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pipeline.report.examples import CURRENT, Finding, examples, where
-from pipeline.report.words import SAID_ELSEWHERE, above, utc, verdict
+from pipeline.report.words import SAID_ELSEWHERE, above, read, utc, verdict
 from pipeline.text import sanitise
 
 MAX_BYTES = 900_000
@@ -149,10 +149,7 @@ def _coverage(summary: dict[str, Any]) -> Iterator[str]:
     yield "### Read"
     yield ""
     brokers = ", ".join(str(one) for one in seen["brokers"]) or "unknown"
-    yield (
-        f"Broker {brokers}: {seen['partitions']} partitions ({seen['replicas']} replicas), "
-        f"{seen['segments']} segments, {seen['bytes']:,} bytes, {seen['batches']:,} batches."
-    )
+    yield (f"Broker {brokers}: {read(seen)}.")
     if seen["last_broker_ms"] is not None:
         first = "" if seen["first_broker_ms"] is None else f"{utc(seen['first_broker_ms'])} to "
         yield f"Times: {first}{utc(seen['last_broker_ms'])}."

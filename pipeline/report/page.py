@@ -18,7 +18,7 @@ from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
 from pipeline.report.words import OVER, SEVERITIES, above, instant, utc, verdict, wrong
-from pipeline.text import sanitise
+from pipeline.text import plural, sanitise
 from schemas.gold import SEVERITIES as ORDER
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -142,6 +142,7 @@ def render(
         style=Markup(style),
         script=Markup(script),
         docs=config.report.docs_url,
+        plural=plural,
     )
 
 

@@ -13,6 +13,7 @@ from pipeline.report.charts import Alert
 from pipeline.report.facts import NO_TIME, Columns, Facts, Row, thinned
 from pipeline.report.picture import LINES, Picture
 from pipeline.report.words import duration
+from pipeline.text import counted, plural
 from schemas.codes import TXN_TOPIC
 
 BUCKETS_MS = (
@@ -110,7 +111,7 @@ def _latency(txn: Columns, limits: Report) -> Picture:
     overall = [float(np.percentile(latency, share)) for share in (50, 95, 99, 100)]
     slow = int((latency > limits.commit_latency_ms).sum())
     words = (
-        f"{len(latency):,} transactions: p50 {duration(overall[0])}, p95 {duration(overall[1])}, "
+        f"{counted(len(latency), 'transaction')}: p50 {duration(overall[0])}, p95 {duration(overall[1])}, "
         f"p99 {duration(overall[2])}, longest {duration(overall[3])}; {slow:,} above "
         f"{duration(limits.commit_latency_ms)}. Until Complete* the id cannot begin another transaction."
     )
@@ -145,7 +146,11 @@ def _backlog(replicas: list[Row], limits: Report) -> Picture:
             behind = max(one["log_end_offset"] - one["high_watermark"], 0)
             broker = "" if one["broker_id"] is None else f" (broker {one['broker_id']})"
             rows.append(
-                (f"{TXN_TOPIC}-{one['partition']}{broker}", float(behind), f"{behind:,} records")
+                (
+                    f"{TXN_TOPIC}-{one['partition']}{broker}",
+                    float(behind),
+                    counted(behind, "record"),
+                )
             )
     rows.sort(key=lambda row: (-row[1], row[0]))
     behind_ones = [row for row in rows if row[1] > 0][:LINES]
@@ -209,12 +214,13 @@ def _epochs_per_day(txn: Columns) -> dict[str, float]:
 
 def _top_ids(txn: Columns) -> Picture:
     title = "Busiest transactional ids"
-    counted = txn.counts("transactional_id")
+    by_id = txn.counts("transactional_id")
     rows = [
         (name, float(count), f"{count:,}")
-        for name, count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:12]
+        for name, count in sorted(by_id.items(), key=lambda item: (-item[1], item[0]))[:12]
     ]
-    words = f"{len(counted):,} ids, {sum(counted.values()):,} transactions in the history that is retained."
+    total = sum(by_id.values())
+    words = f"{counted(len(by_id), 'id')}, {counted(total, 'transaction')} in the history that is retained."
     return Picture(
         title, charts.ranking(title, rows), words if rows else "No transaction was read."
     )
@@ -244,8 +250,8 @@ def _map(runs: Columns) -> Picture:
         if name in rows and place in columns
     }
     words = (
-        f"{len(producers):,} producers wrote to {len(places):,} partitions; "
-        f"the {len(rows)} with most records are shown."
+        f"{counted(len(producers), 'producer')} wrote to {counted(len(places), 'partition')}; "
+        f"the {plural(len(rows), 'one with most records is', f'{len(rows)} with most records are')} shown."
     )
     return Picture(
         title, charts.dots(title, rows, columns, values), words if rows else "No producer was read."

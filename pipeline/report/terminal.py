@@ -15,7 +15,7 @@ from rich.text import Text
 
 from pipeline.config import Config
 from pipeline.report.examples import CURRENT, ordered, place, where
-from pipeline.report.words import OVER, above, utc, verdict, wrong
+from pipeline.report.words import OVER, above, read, utc, verdict, wrong
 from pipeline.text import sanitise
 
 WIDTH = 80
@@ -211,8 +211,7 @@ def _coverage(target: Console, summary: dict[str, Any]) -> None:
     brokers = ", ".join(str(broker) for broker in seen["brokers"]) or "unknown"
     _line(
         target,
-        f"Read      broker {brokers}: {seen['partitions']} partitions ({seen['replicas']} replicas), "
-        f"{seen['segments']} segments, {seen['bytes']:,} bytes, {seen['batches']:,} batches",
+        f"Read      broker {brokers}: {read(seen)}",
     )
     if seen["last_broker_ms"] is not None:
         first = "" if seen["first_broker_ms"] is None else f"{utc(seen['first_broker_ms'])} to "

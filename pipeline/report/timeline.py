@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.report.examples import Finding
 from pipeline.report.facts import Facts, Row
+from pipeline.text import counted
 from schemas.codes import STATE_NAMES
 
 NEAREST = 30
@@ -213,7 +214,7 @@ def _offset(row: Row, finding: Finding, generations: Sequence[Row]) -> Event:
 
 
 def _generation(row: Row) -> Event:
-    members = "" if row["member_count"] is None else f", {row['member_count']} member(s)"
+    members = "" if row["member_count"] is None else f", {counted(row['member_count'], 'member')}"
     words = f"{row['group_id']}: generation {row['generation_or_epoch']}{members}, record {row['base_offset']}"
     lane = f"generations of {row['group_id']}"
     return Event("offset", row["max_timestamp_ms"], lane, words, row["base_offset"])

@@ -10,6 +10,7 @@ from pipeline.report.examples import Finding
 from pipeline.report.svg import ALERT, INK, SOFT, Canvas, TimeScale, clipped
 from pipeline.report.timeline import Event
 from pipeline.report.words import instant
+from pipeline.text import counted
 from schemas.codes import STATE_NAMES
 
 WIDTH, LEFT, RIGHT, LANE = 760.0, 150.0, 95.0, 38.0
@@ -30,7 +31,11 @@ def plot(events: Sequence[Event], finding: Finding) -> Markup | None:
         return None
     lanes = list(dict.fromkeys(event.lane for event in sorted(events, key=_lane_order)))
     height = 26 + LANE * len(lanes) + 26
-    canvas = Canvas(WIDTH, height, f"Timeline of {finding['code']}, {len(events)} events")
+    canvas = Canvas(
+        WIDTH,
+        height,
+        f"Timeline of {finding['code']}, {counted(len(events), 'event')}",
+    )
     first, last = events[0].time_ms, events[-1].time_ms
     margin = max((last - first) * 0.03, 1)
     scale = TimeScale(first - margin, last + margin, LEFT, WIDTH - RIGHT)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from pipeline.text import counted
+
 VERDICTS = {
     "passed": "Nothing at or above the threshold",
     "failed": "Something at or above the threshold",
@@ -60,6 +62,25 @@ def above(gate: dict[str, Any]) -> str:
         who = "1 cause and its" if causes == 1 else f"{causes} causes and their"
         said += f": {who} {effects} lso_pinned"
     return said
+
+
+def read(seen: dict[str, Any]) -> str:
+    """What was read, in numbers.
+
+    Args:
+        seen: `coverage` of `summary.json`.
+    """
+    partitions, replicas, segments, size, batches = (
+        counted(seen[name], *words)
+        for name, words in (
+            ("partitions", ("partition",)),
+            ("replicas", ("replica",)),
+            ("segments", ("segment",)),
+            ("bytes", ("byte",)),
+            ("batches", ("batch", "batches")),
+        )
+    )
+    return f"{partitions} ({replicas}), {segments}, {size}, {batches}"
 
 
 def utc(timestamp_ms: int) -> str:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from pipeline.spark.files import TEXT, place
-from pipeline.text import sanitise
+from pipeline.text import counted, sanitise
 from pipeline.wire.dump_text import (
     EDITED,
     ELIDED,
@@ -102,12 +102,16 @@ def sections(path: str, size: int) -> Sections | None:
         dumps.append(Dump(seen[key], *key, at, one.end - one.position))
         seen[key] += 1
     found = [
-        (reason, f"{len(numbers)} line(s) {_WORDS[reason]} (line {_listed(numbers)})")
+        (
+            reason,
+            f"{counted(len(numbers), 'line')} {_WORDS[reason]} (line {_listed(numbers)})",
+        )
         for reason, numbers in lines.items()
         if reason in _WORDS
     ]
     if consoles:
-        found.append(("no_offsets", f"{consoles} line(s) of a console consumer: without offsets"))
+        said = f"{counted(consoles, 'line')} of a console consumer: without offsets"
+        found.append(("no_offsets", said))
     return Sections(dumps, found)
 
 

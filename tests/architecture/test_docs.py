@@ -12,12 +12,14 @@ import pytest
 from docs import generate
 from docs.classes import CLASSES
 from jobs import explain
+from pipeline.detect import DETECTORS
 from schemas import bronze, gold, silver
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 SOURCES = "\n".join(file.read_text() for file in sorted((ROOT / "pipeline").rglob("*.py")))
+TEXTS = [file for file in sorted((ROOT / "pipeline").rglob("*.py")) if file.parent.name != "wire"]
 REGENERATE = "run: python -m docs.generate"
 
 
@@ -54,6 +56,27 @@ def test_classes_are_those_of_the_code(code: str) -> None:
     for one in (node for node in nodes if isinstance(node, ast.keyword)):
         if one.arg == "class_" and isinstance(one.value, ast.Constant):
             assert str(one.value.value) in known
+
+
+def test_fixed_versions_are_told_for_every_class() -> None:
+    for module in DETECTORS:
+        known = {one.name for one in CLASSES[module.CODE]}
+        if isinstance(module.FIXED_IN, str):
+            continue
+        named = set(module.FIXED_IN) - {"*"}
+        assert named <= known, f"{module.CODE}: no class {sorted(named - known)}"
+        assert "*" in module.FIXED_IN or named == known, module.CODE
+    page = explain.pages()["marker_audit"]
+    assert "* `wrong_epoch`: KAFKA-19446" in page
+    assert "* every other class: no defect known" in page
+
+
+@pytest.mark.parametrize("file", TEXTS, ids=_name)
+def test_texts_count_in_words(file: Path) -> None:
+    """`1 batch`, `2 batches`: a template names both words, other texts use `counted`."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        said = re.search(r"\w\(s\)|\{\w*(?:count|records|bytes|turns)\} [a-z]+s\b", line)
+        assert said is None, f"{file.name}:{number}: {said[0]}"
 
 
 def test_severities_and_certainties_are_the_contracts() -> None:

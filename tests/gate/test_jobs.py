@@ -156,7 +156,7 @@ def test_one_figure_everywhere(
     assert case is not None
     failure = case.find("failure")
     assert failure is not None
-    assert failure.get("message") == "40 finding(s) at or above the threshold"
+    assert failure.get("message") == "40 findings at or above the threshold"
     assert "and 8 more hanging_transaction/orphan_producer" in str(failure.text)
     assert len(_read(tmp_path, "findings.jsonl").splitlines()) == 40
 

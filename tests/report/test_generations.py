@@ -40,8 +40,8 @@ def test_a_commit_is_told_with_the_generation_in_force() -> None:
     }  # fmt: skip
     events = Timelines(Tables(), [finding]).of(finding)  # type: ignore[arg-type]  # the questions are what counts
     assert [(one.words, one.is_accused) for one in events] == [
-        ("g: generation 5, 2 member(s), record 2", False),
+        ("g: generation 5, 2 members, record 2", False),
         ("g commits t-0 at 30 (materialised), record 4, in generation 5", False),
-        ("g: generation 6, 2 member(s), record 6", False),
+        ("g: generation 6, 2 members, record 6", False),
         ("g commits t-0 at 12 (materialised), record 8, in generation 6", True),
     ]

@@ -50,12 +50,12 @@ def test_the_small_run(tmp_path: Path) -> None:
     found = _by_title(_facts(tmp_path))
     assert "1 commit. Most timeouts: 0/s" in found["Transaction outcomes"].words
     latency = found["Commit latency (Prepare* to Complete*)"].words
-    assert "1 transactions: p50 1 s, p95 1 s, p99 1 s, longest 1 s; 0 above 5 s" in latency
+    assert "1 transaction: p50 1 s, p95 1 s, p99 1 s, longest 1 s; 0 above 5 s" in latency
     assert (
         "Most at once: 1 (alert at 10,000); 0 not ended" in found["Transactions open at once"].words
     )
-    assert "1 ids, 1 transactions" in found["Busiest transactional ids"].words
-    assert "1 producers wrote to 2 partitions" in found["Who writes where"].words
+    assert "1 id, 1 transaction " in found["Busiest transactional ids"].words
+    assert "1 producer wrote to 2 partitions" in found["Who writes where"].words
     assert "highest 0 records" in found["Coordinator backlog"].words
 
 
@@ -92,9 +92,7 @@ def test_a_run_that_stays_open_is_lag(tmp_path: Path) -> None:
     rows["partition_history"].append(plain | later)
     rows["replica"][0]["log_end_offset"] = 71
     found = _by_title(_facts(tmp_path, rows))["LSO lag by partition"]
-    assert (
-        "Highest: 70 in orders-0. At the end of the copy 1 partition(s) are behind" in found.words
-    )
+    assert "Highest: 70 in orders-0. At the end of the copy 1 partition is behind" in found.words
 
 
 def test_lag_rises_until_the_marker_and_falls_with_it() -> None:
@@ -234,5 +232,5 @@ def test_lag_of_a_partition_without_a_single_marker(tmp_path: Path) -> None:
     facts = _facts(tmp_path, rows)
     found = {one.title: one for one in pictures(facts, Report(), START_MS + 5000)}
     words = found["LSO lag by partition"].words
-    assert "At the end of the copy 2 partition(s) are behind" in words
+    assert "At the end of the copy 2 partitions are behind" in words
     assert "<circle" in str(found["LSO lag by partition"].svg)

@@ -24,7 +24,7 @@ def test_clocks_too_far_apart_are_no_pass(spark: SparkSession, tmp_path: Path) -
     assert [(one["topic"], one["title"].split()[0]) for one in counted] == [(TOPIC, "120")]
     assert result.exit_code == 3
     summary = json.loads(next((tmp_path / "out" / "runs").glob("*/summary.json")).read_text())
-    assert f"120 marker(s) of {TOPIC} not judged" in json.dumps(summary)
+    assert f"120 markers of {TOPIC} not judged" in json.dumps(summary)
 
 
 def test_a_step_of_the_clock_and_a_marker_of_nobody(spark: SparkSession, tmp_path: Path) -> None:

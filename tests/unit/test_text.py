@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text import nearest, redact, sanitise
+from pipeline.text import counted, nearest, plural, redact, sanitise
+
+
+def test_numbers_have_the_word_that_fits() -> None:
+    assert [counted(one, "batch", "batches") for one in (0, 1, 2, 1_000)] == [
+        "0 batches", "1 batch", "2 batches", "1,000 batches",
+    ]  # fmt: skip
+    assert [plural(one, "id") for one in (0, 1, 2)] == ["ids", "id", "ids"]
 
 
 @pytest.mark.parametrize(

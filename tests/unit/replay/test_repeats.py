@@ -64,6 +64,6 @@ def test_one_statement_a_batch() -> None:
     more = [Written(0, 1, *A, 6), Written(4, 5, *A_BUMPED, 6)]
     said = list(statements(0, "t", 1, [*repeats(written), *repeats(more)]))
     assert [(one.label, one.first_offset, one.last_offset) for one in said] == [("resent", 4, 5)]
-    assert said[0].title.startswith("2 record(s) of the batch at offset 4 of t-1")
+    assert said[0].title.startswith("2 records of the batch at offset 4 of t-1")
     assert [place.offset for place in said[0].places] == [0, 4]
     assert (said[0].severity, said[0].certainty) == ("major", "consistent_with")
