@@ -108,6 +108,9 @@ def step(
         )
         return state, fact, None
     if last is None or last.state is None:
+        if last is not None and _is_alive(state, record):
+            state = IdState(state.before)
+            return step(state, record, frontier_offset=frontier_offset, is_complete=is_complete)
         return _first(state, record, frontier_offset, is_complete)
     version = _version(record, last)
     problem = rule_broken(last, record, version)
@@ -153,7 +156,22 @@ def _first(
     if record.state in (ONGOING, *PREPARE):
         transaction = opened(record, version, cause)
     fact = Step(cause, version, previous, None, violation, explanation)
-    return IdState(record, None, transaction, None), fact, None
+    before = state.before if record.state is None else None
+    return IdState(record, before, transaction, None), fact, None
+
+
+def _is_alive(state: IdState, record: Record) -> bool:
+    """The tombstone before the record was an attempt: no id gets a producer id that it had before it expired.
+
+    When the append of a tombstone fails, the coordinator keeps the id and tries an hour later
+    (Kafka: `TransactionStateManager.removeExpiredTransactionalIds`).
+    """
+    before, last = state.before, state.last
+    if before is None or last is None or record.producer_id != before.producer_id:
+        return False
+    return record.state is not None and _is_failed_attempt(
+        before, last, record, _version(record, before)
+    )
 
 
 def _version(record: Record, last: Record) -> int:

@@ -14,6 +14,7 @@ from tests.unit.replay.histories import (
     PREPARE_COMMIT,
     TIMEOUT_MS,
     TOMBSTONE,
+    Row,
     causes,
     replayed,
     row,
@@ -121,6 +122,9 @@ TAKEN_BACK = {
     "a decision, and the transaction goes on": [
         INIT, BEGIN, row(PREPARE_COMMIT), row(ONGOING, 0, partitions="a+b", **LATE)
     ],
+    "a tombstone, and the id lives on": [INIT, BEGIN, *COMMIT, row(TOMBSTONE), row(ONGOING, 0, **LATE)],
+    "two tombstones": [INIT, row(TOMBSTONE), row(TOMBSTONE, 0, **LATE), row(ONGOING, 0, **LATE)],
+    "a tombstone before another instance": [INIT, row(TOMBSTONE), row(EMPTY, 1, **LATE)],
 }  # fmt: skip
 
 
@@ -136,6 +140,12 @@ def test_an_append_that_failed_is_no_offence(name: str, version: int) -> None:
 @pytest.mark.parametrize("name", TAKEN_BACK)
 def test_a_step_counts_once_the_next_regular_one_follows(name: str) -> None:
     assert violations(replayed(TAKEN_BACK[name])) == []
+
+
+@pytest.mark.parametrize("later", [row(ONGOING, 0, **NEW_ID, **LATE), row(ONGOING)])
+def test_behind_a_tombstone_an_id_begins_anew(later: Row) -> None:
+    """Another producer id is a new life; the same one at once is no attempt that failed in the meantime."""
+    assert violations(replayed([INIT, row(TOMBSTONE), later])) == [(2, "illegal_transition")]
 
 
 @pytest.mark.parametrize("name", TAKEN_BACK)
