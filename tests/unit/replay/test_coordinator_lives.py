@@ -122,9 +122,6 @@ TAKEN_BACK = {
     "a decision, and the transaction goes on": [
         INIT, BEGIN, row(PREPARE_COMMIT), row(ONGOING, 0, partitions="a+b", **LATE)
     ],
-    "a tombstone, and the id lives on": [INIT, BEGIN, *COMMIT, row(TOMBSTONE), row(ONGOING, 0, **LATE)],
-    "two tombstones": [INIT, row(TOMBSTONE), row(TOMBSTONE, 0, **LATE), row(ONGOING, 0, **LATE)],
-    "a tombstone before another instance": [INIT, row(TOMBSTONE), row(EMPTY, 1, **LATE)],
 }  # fmt: skip
 
 
@@ -140,6 +137,18 @@ def test_an_append_that_failed_is_no_offence(name: str, version: int) -> None:
 @pytest.mark.parametrize("name", TAKEN_BACK)
 def test_a_step_counts_once_the_next_regular_one_follows(name: str) -> None:
     assert violations(replayed(TAKEN_BACK[name])) == []
+
+
+LIVES_ON = {
+    "a tombstone, and the id lives on": [INIT, BEGIN, *COMMIT, row(TOMBSTONE), row(ONGOING, 0, **LATE)],
+    "two tombstones": [INIT, row(TOMBSTONE), row(TOMBSTONE, 0, **LATE), row(ONGOING, 0, **LATE)],
+    "a tombstone before another instance": [INIT, row(TOMBSTONE), row(EMPTY, 1, **LATE)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIVES_ON)
+def test_an_id_outlives_a_tombstone_whose_append_failed(name: str) -> None:
+    assert violations(replayed(LIVES_ON[name])) == []
 
 
 @pytest.mark.parametrize("later", [row(ONGOING, 0, **NEW_ID, **LATE), row(ONGOING)])
