@@ -148,7 +148,8 @@ class _Step:
         self.is_data = ~self.is_control
         self.first_sequence = np.where(self.is_data, batches["base_sequence"], LOW)
         length = batches["last_offset"] - batches["base_offset"]
-        is_numbered = self.is_data & (batches["base_sequence"] >= 0)
+        is_known = batches["last_offset"] != LOW
+        is_numbered = self.is_data & is_known & (batches["base_sequence"] >= 0)
         last = (batches["base_sequence"] + length) % (MAX_SEQUENCE + 1)
         self.last_sequence = np.where(is_numbered, last, LOW)
         controls = np.cumsum(self.is_control)
@@ -239,7 +240,7 @@ class _Step:
             "last_offset": highest(has_records, one["last_offset"]),
             "batch_count": has_records.astype(np.int64),
             "record_count": np.where(self.is_data, records, 0),
-            "size_bytes": np.where(has_records, one["size_bytes"], 0),
+            "size_bytes": np.where(has_records, np.maximum(one["size_bytes"], 0), 0),
             "min_epoch": lowest(has_records, one["producer_epoch"]),
             "max_epoch": highest(has_records, one["producer_epoch"]),
             "max_epoch_before": np.maximum(self.epoch[0], -1),

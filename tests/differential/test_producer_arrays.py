@@ -73,3 +73,23 @@ def test_packs_that_overlap_are_put_in_order(monkeypatch: pytest.MonkeyPatch) ->
             held.sort(key=lambda pack: pack.first)
             runs = producer_rows.runs(held, log.history_start_offset, log.is_offsets).to_pylist()
             assert runs == expected(log), seed
+
+
+def test_what_a_text_does_not_say_is_null() -> None:
+    schema = pa.schema([arrow_schema(bronze.BATCH).field(name) for name in INPUT])
+    batch = dict.fromkeys(INPUT) | {
+        "base_offset": 5, "producer_id": 1, "producer_epoch": 0, "is_control": False,
+        "base_sequence": 3, "is_transactional": True, "records_count": 2,
+    }  # fmt: skip
+    marker = batch | {"base_offset": 9, "is_control": True, "records_count": 1}
+    rows = pa.Table.from_pylist([batch, batch | {"base_offset": 7}, marker], schema=schema)
+    (run,) = producer_rows.runs([Pack(0, "batch", 5, rows)], 0, False).to_pylist()
+    assert run == {
+        "producer_id": 1, "run_number": 0, "is_transactional": True, "is_open": False,
+        "first_offset": 5, "last_offset": None, "batch_count": 2, "record_count": 4,
+        "size_bytes": 0, "min_epoch": 0, "max_epoch": 0, "max_epoch_before": None,
+        "first_sequence": 3, "first_append_ms": None, "irregular_count": 1,
+        "marker_offset": 9, "marker_type": None, "marker_epoch": 0,
+        "marker_coordinator_epoch": None, "marker_leader_epoch": None, "marker_ms": None,
+        "coordinator_epoch_before": None,
+    }  # fmt: skip
