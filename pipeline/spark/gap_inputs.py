@@ -12,7 +12,7 @@ from pipeline.replay.statement import Statement
 from pipeline.spark import stated, stored
 from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.run import Run
-from pipeline.spark.sidecars import sidecar_rows
+from pipeline.spark.sidecars import SNAPSHOT, sidecar_rows
 from pipeline.spark.tables import Held
 from schemas import silver
 
@@ -25,7 +25,7 @@ def sequence_gaps(run: Run) -> Held:
     found = stored.rows(
         silver.SEQUENCE_EVENT, run.output, run.run_id, Event._fields, only
     ).to_pylist()
-    sidecars = sidecar_rows(run) if found else []
+    sidecars = list(sidecar_rows(run, SNAPSHOT)) if found else []
     return stated.held(run, statements((Event(**row) for row in found), run.facts, sidecars))
 
 
@@ -42,7 +42,7 @@ def statements(
     places = {one.replica_id: one for one in facts}
     named: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for row in sidecars:
-        if row["entry_kind"] == "producer_snapshot":
+        if row["entry_kind"] == SNAPSHOT:
             named[row["replica_id"]][row["end_offset"]].add(row["producer_id"])
     said = []
     for event in events:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.replay import sidecar_check, visibility
 from pipeline.replay.index_check import IndexProblem
@@ -25,6 +27,8 @@ from pipeline.wire.producer_snapshot import SnapshotEntry
 from schemas import bronze, silver
 
 Row = dict[str, Any]
+SNAPSHOT, ABORTED = "producer_snapshot", "aborted_txn"
+"""`entry_kind` of rows of `bronze.sidecar`."""
 _RUN = (
     "replica_id", "producer_id", "first_offset", "marker_offset", "marker_type", "marker_epoch",
     "is_transactional",
@@ -113,7 +117,7 @@ def snapshot_entries(
     wanted = set(replicas)
     found = []
     for row in sidecars:
-        if row["entry_kind"] == "producer_snapshot" and row["replica_id"] in wanted:
+        if row["entry_kind"] == SNAPSHOT and row["replica_id"] in wanted:
             start = row["current_txn_first_offset"]
             fields = {name: row[name] for name in SnapshotEntry._fields[:-1]}
             found.append(
@@ -166,7 +170,7 @@ def visibility_statements(
     """
     listed: dict[int, list[Listed]] = defaultdict(list)
     for row in sidecars:
-        if row["entry_kind"] == "aborted_txn":
+        if row["entry_kind"] == ABORTED:
             listed[row["replica_id"]].append(Listed(*(row[name] for name in Listed._fields)))
     ended: dict[int, list[Ended]] = defaultdict(list)
     for run in aborted:
@@ -205,16 +209,29 @@ def sidecar_damage(run: Run) -> Held:
     places = log_places(run.plan, run.facts, run.ingested.segments)
     said = file_statements(run.plan, places, run.ingested.segments, run.ingested.keep_from)
     replayed = {one.replica_id for one in run.facts if one.is_replayed}
-    entries = snapshot_entries(sidecar_rows(run), replayed)
+    entries = snapshot_entries(sidecar_rows(run, SNAPSHOT), replayed)
     keys = [(replica_id, one.producer_id, end) for replica_id, end, one in entries]
     if keys:
         only = {"replica_id": {key[0] for key in keys}, "producer_id": {key[1] for key in keys}}
         last = LastBatches(keys)
         for piece in stored.pieces(bronze.BATCH, run.output, run.run_id, NEEDED, only):
             last.add(stated.longs(piece))
-        runs = stored.rows(silver.PARTITION_TXN, run.output, run.run_id, _RUN, only).to_pylist()
+        runs = _open_somewhere(
+            stored.pieces(silver.PARTITION_TXN, run.output, run.run_id, _RUN, only),
+            sorted({end for _, _, end in keys}),
+        )
         said += snapshot_statements(places, entries, last, open_at(keys, runs))
     return stated.held(run, said)
+
+
+def _open_somewhere(pieces: Iterable[pa.Table], ends: Sequence[int]) -> Iterator[Row]:
+    """Transactional runs that one of some offsets cuts: few of all."""
+    at = np.array(ends, np.int64)
+    for piece in pieces:
+        first = pc.fill_null(piece["first_offset"], np.iinfo(np.int64).max).to_numpy()
+        marker = pc.fill_null(piece["marker_offset"], np.iinfo(np.int64).max).to_numpy()
+        is_cut = np.searchsorted(at, first, "right") < np.searchsorted(at, marker, "right")
+        yield from piece.filter(pa.array(is_cut)).to_pylist()
 
 
 def txn_index(run: Run) -> Held:
@@ -230,16 +247,18 @@ def txn_index(run: Run) -> Held:
         return rows
 
     return stated.held(run, visibility_statements(
-        run.plan, places, sidecar_rows(run), runs({"marker_type": [visibility.ABORT]}),
+        run.plan, places, sidecar_rows(run, ABORTED), runs({"marker_type": [visibility.ABORT]}),
         lambda producers: runs({"producer_id": producers}), run.ingested.unreadable,
     ))  # fmt: skip
 
 
-def sidecar_rows(run: Run) -> list[Row]:
-    """Rows of `bronze.sidecar` of replicas, without asking Spark."""
+def sidecar_rows(run: Run, kind: str) -> Iterator[Row]:
+    """Rows of `bronze.sidecar` of replicas with that `entry_kind`, without asking Spark."""
     found = stored.pieces(bronze.SIDECAR, run.output, run.run_id, ("replica_id", "detail"))
-    return [
-        {**json.loads(row["detail"]), "replica_id": row["replica_id"]}
-        for piece in found
-        for row in piece.to_pylist()
-    ]
+    for piece in found:
+        # The text is parsed only where the kind is in it.
+        named = piece.filter(pc.match_substring(piece["detail"], json.dumps(kind)))
+        for row in named.to_pylist():
+            detail = json.loads(row["detail"])
+            if detail["entry_kind"] == kind:
+                yield {**detail, "replica_id": row["replica_id"]}
