@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.replay.coordinator import FENCE_FOLLOW_UP_MS, NEW, IdState, Step, step
+from pipeline.replay.plain_commit import plain_commit
 from pipeline.replay.transaction import Transaction
 from pipeline.replay.transaction_state import COMPLETE_ABORT, EMPTY, Record
 from pipeline.wire.log_dir import partition_for
@@ -36,7 +37,7 @@ class IdHistory(NamedTuple):
 
 def replay_id(
     transactional_id: str,
-    records: Iterable[Record],
+    records: Sequence[Record],
     *,
     coordinator_partition: int,
     partition_count: int | None,
@@ -59,19 +60,27 @@ def replay_id(
     producers: dict[int, None] = {}
     version = 0
     last_done: Transaction | None = None
-    for record in records:
-        before = state.last
-        state, fact, done = step(
-            state, record, frontier_offset=frontier_offset, is_complete=is_complete
-        )
-        steps.append(fact)
-        is_taken = state.last is record
-        if is_taken and record.state is not None:
-            producers[record.producer_id] = None
+    at = 0
+    while at < len(records):
+        record, before = records[at], state.last
+        plain = plain_commit(records, at, state)
+        done: Transaction | None
+        if plain is not None:
+            facts, done, state = plain
+            fact = facts[-1]
+            steps += facts
+            at += len(facts)
+        else:
+            state, fact, done = step(
+                state, record, frontier_offset=frontier_offset, is_complete=is_complete
+            )
+            steps.append(fact)
+            at += 1
+        if state.last is records[at - 1] and state.last.state is not None:
+            producers[state.last.producer_id] = None
             version = fact.transaction_version
         if last_done is not None:
             transactions.append(_fenced(last_done, record, before))
-            last_done = None
         last_done = done
     if last_done is not None:
         transactions.append(last_done)
