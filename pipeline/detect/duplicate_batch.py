@@ -2,12 +2,14 @@
 
 Promise: with enable.idempotence a record is written exactly once per partition (KIP-98; Kafka: `ProducerStateManager`).
 
-Rule: two batches of one producer id and epoch at different offsets whose sequence ranges are equal
-(`exact`) or intersect
-(`overlap`), sequences unwrapped to 64 bits, both at or above the start of complete history.
+Rule: two batches of one producer id and epoch at different offsets whose sequence ranges are equal (`exact`) or
+intersect (`overlap`), sequences unwrapped to 64 bits, both at or above the start of complete history, with no start
+from 0 anew between them.
 
-Normal: sequences that restart after an epoch bump or wrap at 2147483647; `__consumer_offsets`, whose batches always
-carry base sequence 0; an application that sends the same value twice (other sequence numbers).
+Normal: sequences that restart after an epoch bump or wrap at 2147483647, or in the same epoch when DeleteRecords or
+retention had left a broker up to 2.4 no batch of the producer (KAFKA-7190): a batch at sequence 0 whose checksum is
+not that of the first one is such a start, also under LogAppendTime, where no two checksums are equal;
+`__consumer_offsets`, whose batches always carry base sequence 0; an application that sends the same value twice.
 
 Refuted by: nothing short of a damaged header; both batches are in the log.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pipeline.replay.broker_entry import CompletedTxn
+from pipeline.replay.broker_entry import WRAP, CompletedTxn
 from pipeline.replay.producer import Producer, Run, Step, step
 from pipeline.wire.batch import NO_PRODUCER_ID, Batch
 
@@ -19,7 +19,7 @@ class SequenceEvent(NamedTuple):
         batch: its batch.
         kind: `step.event`, where `back` is told apart: `exact` when an earlier batch has the same unwrapped first and
             last sequence, `overlap` when one only intersects, `reset` when none does. Earlier batches are data of
-            the same producer and epoch at or above the start of complete history, empty ones included.
+            the same producer, epoch and life (`Lives`) at or above the start of complete history, empty ones included.
         other_offset: base offset of the first such batch, for `exact`, `overlap` and `epoch_regressed`; else None.
         is_exact: one of them has the same sequences.
     """
@@ -30,6 +30,44 @@ class SequenceEvent(NamedTuple):
     kind: str
     other_offset: int | None
     is_exact: bool
+
+
+class Lives:
+    """Lives of the producers' epochs: a step back to sequence 0 with other bytes begins one, and repeats nothing.
+
+    Up to 2.4 a broker that DeleteRecords or retention had left without a batch of a producer forgets it and answers
+    UNKNOWN_PRODUCER_ID; the client then begins at 0 again in the same epoch (KAFKA-5793, KAFKA-7190: repartition
+    topics of Streams), and the deleted batches may still stand in the file. A repeated batch has the same checksum:
+    it covers everything but the offset and the leader epoch.
+    """
+
+    def __init__(self) -> None:
+        self._sent: dict[tuple[int, int], list[Step]] = {}
+        self._zeros: dict[tuple[int, int], tuple[int | None, int | None, int]] = {}
+        self._is_later: set[tuple[int, int]] = set()
+
+    def sent(self, batch: Batch, fact: Step) -> list[Step]:
+        """Batches before this one that it could repeat."""
+        key = (batch.producer_id, batch.producer_epoch)
+        if batch.is_control or batch.base_sequence != 0:
+            return self._sent.setdefault(key, [])
+        zero = (fact.first_sequence, fact.last_sequence, batch.crc)
+        if fact.event == "back" and self._zeros.get(key) != zero:
+            self._sent[key] = []
+            self._is_later.add(key)
+        self._zeros[key] = zero
+        return self._sent.setdefault(key, [])
+
+    def goes_on(self, batch: Batch, fact: Step) -> bool:
+        """In a later life: the plain next step, below what an earlier life had reached."""
+        previous = fact.previous
+        return (
+            (batch.producer_id, batch.producer_epoch) in self._is_later
+            and previous is not None
+            and previous.producer_epoch == batch.producer_epoch
+            and previous.last_sequence is not None
+            and batch.base_sequence == (previous.last_sequence + 1) % WRAP
+        )
 
 
 class History(NamedTuple):
@@ -62,7 +100,7 @@ def replay(
     runs: list[Run] = []
     completed: list[CompletedTxn] = []
     events: list[SequenceEvent] = []
-    sent: dict[tuple[int, int], list[Step]] = {}
+    lives = Lives()
     for batch in batches:
         if batch.producer_id <= NO_PRODUCER_ID:
             continue
@@ -75,9 +113,11 @@ def replay(
             runs.append(run)
         if fact.completed is not None:
             completed.append(fact.completed)
-        earlier = sent.setdefault((batch.producer_id, batch.producer_epoch), [])
+        earlier = lives.sent(batch, fact)
         if fact.event is not None:
-            events.append(_sequence_event(batch, fact, () if is_offsets else earlier))
+            event = _sequence_event(batch, fact, () if is_offsets else earlier)
+            if event.kind != "reset" or not lives.goes_on(batch, fact):
+                events.append(event)
         if not batch.is_control and batch.base_offset >= history_start_offset:
             earlier.append(fact)
     runs += [producer.run for producer in producers.values() if producer.run is not None]

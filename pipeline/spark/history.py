@@ -140,15 +140,17 @@ def event_kind() -> Column:
 def sequence_events(batches: DataFrame) -> DataFrame:
     """Irregular steps with `kind`, where `back` is told apart by what it repeats, and with `other_offset`.
 
-    Equals `pipeline.replay.history.SequenceEvent` row by row.
+    Equals `pipeline.replay.history.SequenceEvent` row by row, lives included.
 
     Args:
         batches: The result of `with_history` and `event` (`event_kind`).
     """
+    batches = _with_lives(batches)
     data = batches.filter(~F.col("is_control")).select(
         "replica_id",
         "producer_id",
         "producer_epoch",
+        "life",
         F.col("base_offset").alias("other_offset"),
         F.col("first_sequence").alias("other_first"),
         F.col("last_sequence").alias("other_last"),
@@ -157,7 +159,7 @@ def sequence_events(batches: DataFrame) -> DataFrame:
     events = batches.filter(F.col("event").isNotNull())
     repeats = (
         events.filter(F.col("event").isin("back", "epoch_regressed") & ~F.col("is_offsets"))
-        .join(data, ["replica_id", "producer_id", "producer_epoch"], how="inner")
+        .join(data, ["replica_id", "producer_id", "producer_epoch", "life"], how="inner")
         .filter(
             (F.col("other_offset") < F.col("base_offset"))
             & (F.col("other_offset") >= F.col("other_history_start"))
@@ -179,7 +181,31 @@ def sequence_events(batches: DataFrame) -> DataFrame:
         F.col("event") == "back",
         F.when(F.col("other_offset").isNotNull(), repeated).otherwise(F.lit("reset")),
     ).otherwise(F.col("event"))
-    return joined.withColumn("kind", kind)
+    goes_on = (
+        (F.col("kind") == "reset")
+        & (F.col("life") > 0)
+        & (F.col("previous.producer_epoch") == F.col("producer_epoch"))
+        & (F.col("seq_first") == F.pmod(F.col("previous.seq_last") + 1, F.lit(WRAP)))
+    )
+    kinds = joined.withColumn("kind", kind)
+    return kinds.filter(~F.coalesce(goes_on, F.lit(False))).drop("life", "zero", "zero_before")
+
+
+def _with_lives(batches: DataFrame) -> DataFrame:
+    """Adds `life`: how often the epoch began at 0 anew before (`pipeline.replay.history.Lives`)."""
+    by_offset = Window.partitionBy(*_PRODUCER, "producer_epoch").orderBy("base_offset")
+    before = by_offset.rowsBetween(Window.unboundedPreceding, -1)
+    is_zero = ~F.col("is_control") & (F.col("seq_first") == 0)
+    zeros = batches.withColumn(
+        "zero", F.when(is_zero, F.struct("first_sequence", "last_sequence", "crc"))
+    )
+    zeros = zeros.withColumn("zero_before", F.last("zero", ignorenulls=True).over(before))
+    begins = (F.col("event") == "back") & F.col("zero").isNotNull()
+    begins &= ~F.col("zero").eqNullSafe(F.col("zero_before"))
+    life = F.sum(F.coalesce(begins, F.lit(False)).cast("long")).over(
+        by_offset.rowsBetween(Window.unboundedPreceding, 0)
+    )
+    return zeros.withColumn("life", life)
 
 
 def runs(history: DataFrame) -> DataFrame:

@@ -51,7 +51,7 @@ def generated(seed: int, highest: tuple[int, ...]) -> Log:
                 offset, sequence, producer_id=producer_id, epoch=epoch, records=records,
                 transactional=rng.random() < 0.8, kept=rng.choice((None, None, 0)),
                 log_append_time=rng.random() < 0.3, time_ms=rng.randint(1, 99),
-            )  # fmt: skip
+            )._replace(crc=rng.choice((0, 0, 0, 1)))  # fmt: skip
         batches.append(one)
         offset = one.last_offset + 1 + (rng.random() < 0.1)
     return Log(batches, rng.random() < 0.2, rng.choice((0, 0, offset // 3)))

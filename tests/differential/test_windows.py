@@ -21,7 +21,7 @@ FIELDS = {
     "base_sequence": "int", "producer_id": "bigint", "producer_epoch": "int",
     "coordinator_epoch": "int", "control_type": "int", "partition_leader_epoch": "int",
     "records_count": "int", "size_bytes": "int", "timestamp_type": "int",
-    "max_timestamp_ms": "bigint", "is_transactional": "boolean",
+    "max_timestamp_ms": "bigint", "is_transactional": "boolean", "crc": "bigint",
 }  # fmt: skip
 """Columns of `bronze.batch` that the windows read."""
 EVENTS = {"first", "exact", "overlap", "reset", "gap", "bump_not_zero", "epoch_regressed"}

@@ -17,6 +17,11 @@ def kinds(*batches: Batch, start: int = 0, is_offsets: bool = False) -> list[tup
     return [(event.kind, event.step.offset) for event in found]
 
 
+def other(offset: int, sequence: int) -> Batch:
+    """Other bytes: what a producer that begins at 0 anew in its epoch writes."""
+    return data(offset, sequence)._replace(crc=1)
+
+
 EVENTS = {
     "the plain next one": ([data(0, 0), data(1, 1, records=3), data(4, 4)], []),
     "a gap": ([data(0, 0), data(1, 2)], [("gap", 1)]),
@@ -30,8 +35,24 @@ EVENTS = {
     "the same again in a higher epoch": ([data(0, 0), data(1, 0, epoch=1)], []),
     "a part again": ([data(0, 0, records=4), data(4, 2)], [("overlap", 4)]),
     "the same range in other batches": (
-        [data(0, 0), data(1, 1), data(2, 0, records=2)],
-        [("overlap", 2)],
+        [data(0, 0), data(1, 1), data(2, 2), data(3, 1, records=2)],
+        [("overlap", 3)],
+    ),
+    "from 0 anew in the same epoch (KAFKA-7190)": (
+        [data(0, 0), data(1, 1), data(2, 2), other(3, 0), other(4, 1), other(5, 2), other(6, 3)],
+        [("reset", 3)],
+    ),
+    "the same again after a start from 0": (
+        [data(0, 0), data(1, 1), data(2, 2), other(3, 0), other(4, 1), other(5, 1), other(6, 2)],
+        [("reset", 3), ("exact", 5)],
+    ),
+    "from 0 anew behind what was deleted": (
+        [data(0, 1), data(1, 2), other(2, 0), other(3, 1), other(4, 2)],
+        [("first", 0), ("reset", 2)],
+    ),
+    "from 0 anew twice, and the second once more": (
+        [data(0, 0), data(1, 1), other(2, 0), data(3, 0), data(4, 0)],
+        [("reset", 2), ("reset", 3), ("exact", 4)],
     ),
     "back to where nothing was": (
         [data(0, 5), data(1, 6), data(2, 0)],
