@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -156,6 +156,11 @@ class Facts:
         for row in rows:
             row["topic"], row["partition"] = places[row["replica_id"]]
         return [row for row in rows if not row["is_control"]]
+
+    def batch_pieces(self, replicas: Collection[int], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Batches of replicas, all of them, a piece at a time."""
+        only = {"replica_id": replicas}
+        return stored.pieces(bronze.BATCH, self._output, self._run_id, columns, only)
 
     def markers(self, producers: Collection[int]) -> list[Row]:
         """Markers of producers, from the runs that they close."""

@@ -1,7 +1,7 @@
 """`junit.xml`: one test case a detector and one an expectation, with names that stay the same.
 
 What failed is a failure, what could not be judged an error, what was not asked or has no input is skipped.
-Only what was judged and found in order passes.
+Only what was judged and found in order passes. What changed since the run before stands in each detector's output.
 """
 
 from __future__ import annotations
@@ -14,31 +14,39 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from pipeline.report.examples import Finding, examples, place, where
 from pipeline.text import counted, sanitise
+from schemas.gold import STATUSES
 
 _NAME = "kafka-transaction-audit"
+_CHANGES = ("new", "resolved", "not_seen")
+MAX_CHANGES = 100
+"""Findings of one detector that are named as changed."""
 MAX_TEXT = 200_000
 """Characters of one case's text; readers of such files hold all of them in memory."""
 
 
-def junit(summary: dict[str, Any], failing: Iterable[Finding], limit: int) -> str:
+def junit(
+    summary: dict[str, Any], failing: Iterable[Finding], limit: int, shown: Iterable[Finding] = ()
+) -> str:
     """The file's text.
 
     Args:
         summary: The content of `summary.json`.
         failing: Findings that fail the run.
         limit: How many findings of one code and class are shown.
+        shown: All findings, of which each detector's case names what changed since the run before.
     """
+    changed = _changed(summary, shown)
     by_code: dict[str, list[Finding]] = defaultdict(list)
     for one in failing:
         by_code[one["code"]].append(one)
     detectors = TestSuite("detectors")
     required = set(summary["gate"].get("require") or ())
     for code, state in summary["detectors"].items():
-        detectors.add_testcase(
-            _detector(code, state, by_code.pop(code, []), code in required, limit)
-        )
+        case = _detector(code, state, by_code.pop(code, []), code in required, limit)
+        detectors.add_testcase(_with_changes(case, changed.get(code)))
     for code, findings in sorted(by_code.items()):
-        detectors.add_testcase(_detector(code, "judged", findings, False, limit))
+        case = _detector(code, "judged", findings, False, limit)
+        detectors.add_testcase(_with_changes(case, changed.get(code)))
     expectations = TestSuite("expectations")
     for one in summary["expectations"]:
         expectations.add_testcase(_expectation(one))
@@ -54,9 +62,36 @@ def junit(summary: dict[str, Any], failing: Iterable[Finding], limit: int) -> st
 def _provenance(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("run_id", "version", "verdict", "cluster_id", "configuration"):
         yield name, str(summary[name])
+    yield "previous_run", str(summary["previous_run"] or "none")
+    by_status = summary["counts"]["by_status"]
+    yield from ((name, str(by_status.get(name, 0))) for name in STATUSES)
     yield "inputs", _text([" ".join(summary["input"]["paths"])])
     yield "input_fingerprint", str(summary["input"]["fingerprint"])
     yield "command_line", _text([" ".join(summary["command_line"])])
+
+
+def _changed(summary: dict[str, Any], shown: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Detector -> its findings that are new, resolved or not seen; nothing in the first run of an output."""
+    found: dict[str, list[Finding]] = defaultdict(list)
+    for one in shown if summary["previous_run"] else ():
+        if one["status"] in _CHANGES:
+            found[one["code"]].append(one)
+    return found
+
+
+def _with_changes(case: TestCase, changed: list[Finding] | None) -> TestCase:
+    """What changed as the case's output: it neither fails nor passes anything."""
+    if changed:
+        order = sorted(changed, key=lambda one: _CHANGES.index(one["status"]))
+        lines = [
+            f"{one['status'].replace('_', ' ')}: {one['code']}/{one['class']} {one['title']} "
+            f"[{one['finding_id'][:12]}]"
+            for one in order[:MAX_CHANGES]
+        ]
+        if len(order) > MAX_CHANGES:
+            lines.append(f"... and {len(order) - MAX_CHANGES:,} more in findings.jsonl")
+        case.system_out = _text(lines)
+    return case
 
 
 def _case(name: str, suite: str) -> TestCase:

@@ -8,42 +8,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from pipeline.report.event import LOG_APPEND_TIME, Event
 from pipeline.report.examples import Finding
 from pipeline.report.facts import Facts, Row
+from pipeline.report.surroundings import Surroundings, only_place
 from pipeline.text import counted
 from schemas.codes import STATE_NAMES
 
 NEAREST = 30
 """Events of one kind that a timeline holds: those nearest to the finding."""
-_LOG_APPEND_TIME = 1
-
-
-class Event(NamedTuple):
-    """One thing on a timeline.
-
-    Attributes:
-        kind: data, commit, abort, state or offset.
-        time_ms: When.
-        lane: Which line it is on.
-        words: What it is, in one line.
-        offset: Offset of the batch or record, where there is one.
-        is_client_time: The time is the client's.
-        state: Number of the coordinator's state.
-        is_accused: The finding is about this.
-        epoch: Producer epoch.
-    """
-
-    kind: str
-    time_ms: int
-    lane: str
-    words: str
-    offset: int | None = None
-    is_client_time: bool = False
-    state: int | None = None
-    is_accused: bool = False
-    epoch: int | None = None
 
 
 class Timelines:
@@ -73,9 +48,12 @@ class Timelines:
         self._markers = _by(facts.markers(producers), "producer_id")
         self._commits = _by(facts.commits(groups), "group_id")
         self._generations = _by(facts.generations(groups), "group_id")
+        self._around = Surroundings(facts, findings)
 
     def of(self, finding: Finding) -> list[Event]:
-        """Events around a finding, in time order."""
+        """Events around a finding, in time order; of one that names no producer, id or group those of its place."""
+        if only_place(finding) is not None:
+            return self._around.of(finding)
         ids = {finding["transactional_id"]} - {None} or self._owner.get(
             finding["producer_id"], set()
         )
@@ -132,7 +110,7 @@ def _data(row: Row, finding: Finding) -> Event | None:
     if row["max_timestamp_ms"] is None:
         return None
     place = f"{row['topic']}-{row['partition']}"
-    is_client = row["timestamp_type"] != _LOG_APPEND_TIME
+    is_client = row["timestamp_type"] != LOG_APPEND_TIME
     clock = "client's clock" if is_client else "LogAppendTime"
     words = (
         f"data {place} offsets {row['base_offset']} to {row['last_offset']}, "

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from pipeline.report.event import Event
 from pipeline.report.examples import Finding
 from pipeline.report.svg import ALERT, INK, SOFT, Canvas, TimeScale, clipped
-from pipeline.report.timeline import Event
 from pipeline.report.words import instant
 from pipeline.text import counted
 from schemas.codes import STATE_NAMES

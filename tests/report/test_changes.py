@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from pipeline.config import Config
 from pipeline.report import terminal
+from pipeline.report.junit import MAX_CHANGES, junit
 from pipeline.report.markdown import markdown
 from pipeline.report.page import page_files
 from tests import stored_output
@@ -125,3 +127,32 @@ def test_a_finding_without_a_place_has_no_empty_one() -> None:
 
 def test_the_run_is_named() -> None:
     assert f"Run `{RUN_ID}`" in markdown(summary(), [], 10)
+
+
+def test_junit_names_what_changed_and_fails_nothing_by_it() -> None:
+    states = ("new", "open", "resolved", "not_seen")
+    held = [
+        finding(first_offset=n, status=one, title=f"it is {one}") for n, one in enumerate(states)
+    ]
+    counts = summary()["counts"] | {"by_status": dict.fromkeys(states, 1)}
+    about = summary(counts=counts, previous_run="r0", detectors={"hanging_transaction": "judged"})
+    root = ElementTree.fromstring(junit(about, [], 10, held))
+    case = next(one for one in root.iter("testcase") if one.get("name") == "hanging_transaction")
+    assert [line.partition(":")[0] for line in case.findtext("system-out", "").splitlines()] == [
+        "new", "resolved", "not seen",
+    ]  # fmt: skip
+    assert "it is resolved" in case.findtext("system-out", "")
+    assert case.find("failure") is None
+    told = {one.get("name"): one.get("value") for one in root.iter("property")}
+    assert (told["previous_run"], told["resolved"], told["suppressed"]) == ("r0", "1", "0")
+
+
+def test_the_first_run_has_no_changes_in_junit() -> None:
+    text = junit(summary(detectors={"hanging_transaction": "judged"}), [], 10, [finding()])
+    assert "system-out" not in text
+
+
+def test_many_changes_are_cut_in_junit() -> None:
+    held = [finding(first_offset=n, status="resolved") for n in range(MAX_CHANGES + 5)]
+    about = summary(previous_run="r0", detectors={"hanging_transaction": "judged"})
+    assert "... and 5 more in findings.jsonl" in junit(about, [], 10, held)
