@@ -50,8 +50,9 @@ _ABORT = (
     "--start-offset {first_offset}"
 )
 _OLD_ABORT = (
-    " (brokers older than 3.0: abort --topic {topic} --partition {partition} --producer-id {producer_id} "
-    "--producer-epoch {max_epoch} --coordinator-epoch {coordinator_epoch})"
+    " (brokers older than 3.0: kafka-transactions.sh --bootstrap-server <host:port> abort --topic {topic} "
+    "--partition {partition} --producer-id {producer_id} --producer-epoch {max_epoch} "
+    "--coordinator-epoch {coordinator_epoch})"
 )
 _DO_NOT_ABORT = (
     "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from markupsafe import Markup
 
 from pipeline.config import Config
 from pipeline.report import health as checklist
+from pipeline.report.advice import pieces
 from pipeline.report.examples import CURRENT, Finding, effects, examples, place, where
 from pipeline.report.facts import Facts
 from pipeline.report.pictures import pictures
@@ -30,10 +30,6 @@ BEGIN = 3
 """Findings whose advice stands beside the verdict."""
 FULL = 500
 """Findings that are shown with all they have; further ones get a line each."""
-_COMMAND = re.compile(
-    r"kafka-[a-z-]+\.sh(?: (?:<host:port>|[A-Za-z0-9._:/=@-]+))+(?=$|[;.)]|:? [A-Za-z(])"
-)
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]*")
 
 
 _HEADINGS = {
@@ -51,7 +47,7 @@ class Shown(NamedTuple):
         finding: The finding, every text sanitised.
         where: Topic, partition and offset.
         times: First and last time in UTC.
-        commands: Commands in the advice that are safe to copy into a shell.
+        advice: The advice in pieces: whether it is a command that is safe to copy into a shell, and its text.
         evidence: Its evidence, a line each.
         plot: Its timeline as a picture.
         events: Its timeline in words, a line each.
@@ -63,7 +59,7 @@ class Shown(NamedTuple):
     finding: Finding
     where: str
     times: str
-    commands: list[str]
+    advice: list[tuple[bool, str]]
     evidence: list[str]
     plot: Markup | None
     events: list[tuple[str, str, bool]]
@@ -146,14 +142,6 @@ def render(
     )
 
 
-def commands(finding: Finding) -> list[str]:
-    """Commands of the advice, to be copied: none where an id holds what a shell, or a reader, could take for more."""
-    ids = (finding[name] or "" for name in ("topic", "transactional_id", "group_id"))
-    if not all(_PLAIN_ID.fullmatch(one) for one in ids):
-        return []
-    return [found[0].rstrip(".:") for found in _COMMAND.finditer(finding["advice"])]
-
-
 def _related(findings: list[Finding]) -> dict[str, tuple[str, str]]:
     """Finding id -> id and name of the finding that is its cause or its effect."""
     names = {one["finding_id"]: f"{one['code']}/{one['class']} {where(one)}" for one in findings}
@@ -180,7 +168,7 @@ def _shown(
         finding,
         where(finding),
         " to ".join(dict.fromkeys(times)),
-        commands(finding) if is_full and finding["status"] not in OVER else [],
+        pieces(finding, with_commands=finding["status"] not in OVER),
         [place(one) for one in finding["evidence"]] if is_full else [],
         plot(events, finding),
         [(instant(one.time_ms), one.words, one.is_accused) for one in events],

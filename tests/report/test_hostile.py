@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 
 from pipeline.config import Config
 from pipeline.report import page, terminal
+from pipeline.report.advice import commands, pieces
 from pipeline.report.facts import Facts
 from pipeline.report.files import finding_lines, write_json, write_together
 from pipeline.report.junit import junit
@@ -187,12 +188,28 @@ def test_no_command_with_something_for_a_shell(name: str) -> None:
         if re.fullmatch(r"[A-Za-z0-9._-]*", text):
             continue
         advice = f"kafka-transactions.sh --bootstrap-server <host:port> abort --topic {text} --partition 0"
-        assert page.commands(finding(advice=advice, **{name: text})) == []
+        assert commands(finding(advice=advice, **{name: text})) == []
     plain = (
         "kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id a.b_c-1"
     )
-    found = page.commands(finding(advice=f"First: {plain}; only then"))
+    found = commands(finding(advice=f"First: {plain}; only then"))
     assert found == [plain]
+
+
+def test_advice_in_pieces_has_each_word_once() -> None:
+    first = "kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id a"
+    then = "kafka-transactions.sh --bootstrap-server <host:port> abort --topic t --partition 0"
+    old = f"{then} --producer-id 7"
+    told = finding(
+        advice=f"First: {first}; only when empty: {then} (brokers older than 3.0: {old})"
+    )
+    assert pieces(told, with_commands=True) == [
+        (False, "First:"), (True, first), (False, "only when empty:"), (True, then),
+        (False, "brokers older than 3.0:"), (True, old),
+    ]  # fmt: skip
+    assert pieces(told, with_commands=False) == [(False, told["advice"])]
+    hostile = told | {"topic": "a;rm"}
+    assert pieces(hostile, with_commands=True) == [(False, told["advice"])]
 
 
 def test_junit_says_where_its_run_came_from() -> None:

@@ -164,11 +164,6 @@ def test_a_timeline_holds_data_markers_and_coordinator_records(tmp_path: Path) -
     assert [event.time_ms for event in events] == sorted(event.time_ms for event in events)
 
 
-def test_a_finding_about_bytes_has_none(tmp_path: Path) -> None:
-    one = finding(producer_id=None, transactional_id=None, code="damaged_log")
-    assert Timelines(_facts(tmp_path), [one]).of(one) == []
-
-
 def test_examples_prefer_what_is_current() -> None:
     found = [finding(first_offset=n, status="resolved" if n < 3 else "new") for n in range(5)]
     chosen = examples(found, 2)
