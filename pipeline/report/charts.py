@@ -191,12 +191,12 @@ def ranking(
     Args:
         label: What the picture shows.
         rows: Name, value, and the value in words.
-        alert: Drawn as a dashed line when it is in reach.
+        alert: Drawn as a dashed line with its words; at the end of the bars where it is far beyond all of them.
     """
     if not rows:
         return None
     high, name_width = 22.0, 210.0
-    canvas = Canvas(WIDTH, high * len(rows) + 12, label)
+    canvas = Canvas(WIDTH, high * len(rows) + (12 if alert is None else 28), label)
     top = max(max(value for _, value, _ in rows), 1e-9)
     room = WIDTH - name_width - 110
     for number, (name, value, words) in enumerate(rows):
@@ -212,11 +212,13 @@ def ranking(
             hint=f"{name}: {words}",
         )
         canvas.text(name_width + room * value / top + 6, y + 14, words)
-    if alert is not None and alert.value <= top:
-        at = name_width + room * alert.value / top
-        canvas.line(
-            at, 2, at, high * len(rows) + 8, stroke=ALERT, stroke_dasharray="5 4", class_="alert"
-        )
+    if alert is not None:
+        is_far = alert.value > top
+        at = name_width + room * (1 if is_far else alert.value / top)
+        bottom = high * len(rows) + 8
+        canvas.line(at, 2, at, bottom, stroke=ALERT, stroke_dasharray="5 4", class_="alert")
+        said = alert.words + (" (far beyond these bars)" if is_far else "")
+        canvas.text(at, bottom + 14, said, fill=ALERT, anchor="end")
     return canvas.markup()
 
 

@@ -153,8 +153,8 @@ def _backlog(replicas: list[Row], limits: Report) -> Picture:
                 )
             )
     rows.sort(key=lambda row: (-row[1], row[0]))
-    behind_ones = [row for row in rows if row[1] > 0][:LINES]
-    alert = Alert(limits.coordinator_backlog, "")
+    behind_ones = [row for row in rows if row[1] > 0][:LINES] or rows[:1]
+    alert = Alert(limits.coordinator_backlog, f"alert: {limits.coordinator_backlog:,} records")
     svg = charts.ranking(title, behind_ones, alert)
     if not rows:
         return Picture(

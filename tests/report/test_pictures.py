@@ -57,6 +57,7 @@ def test_the_small_run(tmp_path: Path) -> None:
     assert "1 id, 1 transaction " in found["Busiest transactional ids"].words
     assert "1 producer wrote to 2 partitions" in found["Who writes where"].words
     assert "highest 0 records" in found["Coordinator backlog"].words
+    assert "alert: 1,000 records (far beyond these bars)" in str(found["Coordinator backlog"].svg)
 
 
 def test_timeouts_and_latency_are_held_against_their_alerts(tmp_path: Path) -> None:
