@@ -20,9 +20,9 @@ CODE = "lso_pinned"
 NEEDS = ("batch",)
 FIXED_IN = "as hanging_transaction: 3.6 (KIP-890 verification), transaction.version 2 in 4.0"
 _ADVICE = {
-    "pinned": "End the transaction: see the finding hanging_transaction of the same offset where there is "
-    "one. Else wait for its deadline (transaction.timeout.ms) and audit a later copy. Until then the lag "
-    "of read_committed consumers grows, and a compacted topic with it."
+    "pinned": "A finding hanging_transaction of the same offset says how to end it. Without one the transaction is "
+    "still legal: wait for its deadline (transaction.timeout.ms) and audit a later copy. Until then the lag of "
+    "read_committed consumers grows, and a compacted topic with it."
 }
 
 
