@@ -53,8 +53,8 @@ def _regressed(committed_offset: DataFrame) -> DataFrame:
         explanation="Group {group_id} had committed {previous_committed_offset} for {topic}-{partition}; the "
         "record at offset {record_offset} of __consumer_offsets-{offsets_partition} committed "
         "{committed_offset}.",
-        advice="Ask the application whether it meant to go back. If a consumer started from the lower offset, what lies "
-        "between the two was processed twice.",
+        advice="Ask the application whether it meant to go back. If a consumer started from the lower offset, what "
+        "lies between the two was processed twice.",
         refuted_by="a tombstone between the two commits that is not in the copy",
         evidence=[
             in_offsets("previous_record_offset", "higher commit"),
@@ -94,8 +94,8 @@ def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame
         explanation="Producer {producer_id} committed offset {committed_offset} for group {group_id} inside a "
         "transaction that is still open ({judgement}). OffsetFetch with requireStable answers "
         "UNSTABLE_OFFSET_COMMIT until it ends.",
-        advice="See the hanging_transaction of this producer in __consumer_offsets; without one the transaction is still "
-        "legal and ends by itself.",
+        advice="See the hanging_transaction of this producer in __consumer_offsets; without one the transaction is "
+        "still legal and ends by itself.",
         refuted_by="the marker, in a file that was copied too early",
         evidence=[in_offsets("record_offset", "pending commit")],
     )
