@@ -104,9 +104,12 @@ def read(root: Path | str, config: Config) -> Read:
     batches = _by_replica(kinds["batch"], ("segment_id", *_HEADER), keep_from)
     states = _by_replica(kinds["txn_state"], _STATE, {})
     facts, newest, counts = _facts(planned, config, segments, unreadable, states)
+    longest_ms = max(
+        (row["txn_timeout_ms"] or 0 for rows in states.values() for row in rows), default=0
+    )
     return Read(
         planned, config, segments, unreadable, keep_from, facts,
-        covered.coverage(planned, facts, newest, counts, config), counts, newest,
+        covered.coverage(planned, facts, newest, counts, config, longest_ms), counts, newest,
         {replica: [_batch(row) for row in rows] for replica, rows in batches.items()},
         {replica: _counting(rows, keep_from) for replica, rows in states.items()},
         _by_replica(kinds["offset_commit"], _COMMIT, keep_from), _details(kinds["sidecar"]),

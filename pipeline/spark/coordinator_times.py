@@ -10,13 +10,19 @@ import pyarrow.compute as pc
 from pipeline.spark import stored
 from schemas import bronze
 
-_COLUMNS = ("replica_id", "partition_leader_epoch", "base_offset", "max_timestamp_ms")
+_COLUMNS = (
+    "replica_id",
+    "partition_leader_epoch",
+    "base_offset",
+    "max_timestamp_ms",
+    "txn_timeout_ms",
+)
 
 
 def coordinator_times(
     output: str, run_id: str, starts: Mapping[int, int]
-) -> tuple[dict[int, dict[int, int]], dict[int, int | None]]:
-    """Newest and first append times of the coordinators' logs.
+) -> tuple[dict[int, dict[int, int]], dict[int, int | None], int]:
+    """Newest and first append times of the coordinators' logs, and the longest timeout that they granted.
 
     Args:
         output: Output root.
@@ -24,11 +30,14 @@ def coordinator_times(
         starts: Replica of `__transaction_state` -> offset from which its history is complete.
 
     Returns:
-        Replica -> leader epoch -> newest append in ms; and replica -> ms of the first record at or above its start.
+        Replica -> leader epoch -> newest append in ms; replica -> ms of the first record at or above its start; and
+        the longest transaction timeout in ms, 0 without any.
     """
     newest: dict[int, dict[int, int]] = {}
     lowest: dict[int, tuple[int, int | None]] = {}
+    longest_ms = 0
     for piece in stored.pieces(bronze.TXN_STATE, output, run_id, _COLUMNS):
+        longest_ms = max(longest_ms, pc.max(piece["txn_timeout_ms"]).as_py() or 0)
         times = piece.group_by(["replica_id", "partition_leader_epoch"]).aggregate(
             [("max_timestamp_ms", "max")]
         )
@@ -44,7 +53,7 @@ def coordinator_times(
         for replica in pc.unique(piece["replica_id"]).to_pylist():
             if replica in starts:
                 _lower(lowest, replica, _first(piece, replica, starts[replica]))
-    return newest, {replica: ms for replica, (_, ms) in lowest.items()}
+    return newest, {replica: ms for replica, (_, ms) in lowest.items()}, longest_ms
 
 
 def _first(piece: pa.Table, replica: int, start: int) -> tuple[int, int | None] | None:

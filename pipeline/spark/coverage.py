@@ -122,6 +122,7 @@ def coverage(
     newest: dict[int, dict[int, int]],
     counts: dict[int, int | None],
     config: Config,
+    longest_timeout_ms: int = 0,
 ) -> Coverage:
     """Everything that the rules about absences ask.
 
@@ -131,6 +132,8 @@ def coverage(
         newest: Replica id of a coordinator partition -> coordinator epoch -> newest append time.
         counts: Copy -> number of partitions of `__transaction_state`.
         config: The configuration.
+        longest_timeout_ms: The longest transaction timeout that a coordinator of the copy granted: the brokers' maximum
+            is no shorter, whatever the settings say.
     """
     broker_ms = _broker_times(facts)
     clean = {log_dir.path: log_dir.is_clean_shutdown for log_dir in plan.log_dirs}
@@ -156,7 +159,10 @@ def coverage(
         copy: _everything(plan, copy, counts.get(copy), coordinators)
         for copy in {log_dir.copy for log_dir in plan.log_dirs} | {one.copy for one in facts}
     }
-    return Coverage(partitions, coordinators, everything, tolerances(config))
+    patience = tolerances(config)
+    longest_ms = max(patience.transaction_max_timeout_ms, longest_timeout_ms)
+    patience = patience._replace(transaction_max_timeout_ms=longest_ms)
+    return Coverage(partitions, coordinators, everything, patience)
 
 
 def tolerances(config: Config) -> Tolerances:

@@ -66,9 +66,9 @@ def facts_of(
         for one in facts
         if one.is_replayed and one.topic == TXN_TOPIC
     }
-    newest, first = coordinator_times(output, run_id, starts)
+    newest, first, longest_ms = coordinator_times(output, run_id, starts)
     facts = with_frontiers(facts, first)
-    coverage = covered.coverage(plan, facts, newest, counts, config)
+    coverage = covered.coverage(plan, facts, newest, counts, config, longest_ms)
     return Run(
         spark, plan, ingested, output, run_id, config, facts, coverage, newest, counts, expired
     )
