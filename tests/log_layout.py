@@ -74,10 +74,10 @@ def partition_metadata(topic: str, incarnation: int = 0) -> bytes:
     return f"version: 0\ntopic_id: {topic_id(topic, incarnation)}".encode()
 
 
-def meta_properties(node_id: int, cluster: str = "model") -> bytes:
+def meta_properties(node_id: int, cluster: str = "model", disk: str = "") -> bytes:
     """Return `meta.properties` of a KRaft broker's log directory."""
     lines = ["#", "#Fri Nov 27 23:50:51 UTC 2026", f"node.id={node_id}"]
-    lines += [f"directory.id={topic_id(f'{cluster}-dir-{node_id}')}", "version=1"]
+    lines += [f"directory.id={topic_id(f'{cluster}-dir-{node_id}{disk}')}", "version=1"]
     return "\n".join([*lines, f"cluster.id={topic_id(cluster)}", ""]).encode()
 
 

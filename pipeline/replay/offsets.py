@@ -58,7 +58,8 @@ class Committed(NamedTuple):
         race_ms: for the first transactional batch of a producer behind its marker, if one leader stamped both:
             time of the batch minus time of the last marker before it. May be negative when that clock went back.
         is_before_marker: of the same batches: it was requested before the *first* marker behind the producer's
-            previous transactional batch (a coordinator that takes over sends markers again).
+            previous transactional batch (a coordinator that takes over sends markers again). Not where the clock
+            went back: the batch itself bears an earlier time than the marker before it.
     """
 
     record: CommitRecord
@@ -138,7 +139,7 @@ class OffsetsReplay:
             is_comparable
             and commit_ms is not None
             and first.ms is not None
-            and commit_ms < first.ms
+            and commit_ms < first.ms <= append_ms
         )
         return append_ms - last.ms, is_before
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.errors import UsageError
-from pipeline.spark import copies, remote
+from pipeline.spark import copies, moved, remote
 from pipeline.spark.found import (
     CHECKPOINTS,
     CLEAN_SHUTDOWN,
@@ -155,6 +155,10 @@ def _log_dirs(walk: Walk, topic_ids: dict[str, str | None]) -> dict[str, LogDir]
     for one in walk.partitions:
         name = labelled(one.label, one.log_dir_name)
         log_dirs.setdefault(one.log_dir, LogDir(one.log_dir, name=name))
+    behind = moved.left_behind(walk, log_dirs, topic_ids)
+    walk.leave_out(
+        behind, "that another log directory of its broker holds in a later state", "not_replayed"
+    )
     holdings = []
     for one in walk.partitions:
         broker = log_dirs[one.log_dir].broker_id

@@ -198,12 +198,12 @@ class Walk:
         else:
             self._skip(file, "not a file of a log")
 
-    def leave_out(self, partitions: Sequence[Partition], why: str) -> None:
+    def leave_out(self, partitions: Sequence[Partition], why: str, reason: str = "foreign") -> None:
         """Lists partitions that must not be read, and forgets what was doubtful about them."""
         for one in partitions:
             del self._partitions[one.path]
             for file in one.files.values():
-                self.skipped.append(Skipped(file.name, "foreign", f"{one.source} {why}", file.size))
+                self.skipped.append(Skipped(file.name, reason, f"{one.source} {why}", file.size))
         self.unread = [one for one in self.unread if one.name not in self._texts]
 
     def _skip(self, file: File, why: str) -> None:

@@ -13,7 +13,7 @@ from pipeline.errors import UsageError
 from pipeline.spark.plan import UNKNOWN_CLUSTER, plan
 from pipeline.spark.walk import MAX_DEPTH
 from tests import builders
-from tests.log_layout import LogDir, partition_metadata, segment_name
+from tests.log_layout import LogDir, meta_properties, partition_metadata, segment_name
 from tests.recordings import recording
 
 
@@ -152,6 +152,28 @@ def test_disks_of_one_broker_are_one_copy(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "disk1" / "broker-1" / "orders-0", moving)
     assert set(copies_of(tmp_path).values()) == {0}
     assert sorted(one.suffix for one in plan([str(tmp_path)]).replicas) == ["", "", "future"]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["directory-ids", "before-3.7"])
+def test_a_partition_that_moved_between_disks_counts_where_it_is(
+    is_known: bool, tmp_path: Path
+) -> None:
+    """Copied in two passes; without directory ids two disks cannot be told from two copies."""
+    for disk, records in (("disk-1", 2), ("disk-2", 5)):
+        made = LogDir(tmp_path / disk, 1)
+        made.segment("orders", 0, [builders.batch(0, records, partition_leader_epoch=4)])
+        made.segment(disk, 0, [builders.batch(0, 3)])
+        text = meta_properties(1, disk=disk).decode()
+        if not is_known:
+            text = "\n".join(line for line in text.split("\n") if "directory.id" not in line)
+        (made.finish() / "meta.properties").write_text(text)
+    found = plan([str(tmp_path)])
+    places = sorted(one.name for one in found.replicas)
+    assert ("disk-1/broker-1/orders-0" in places) is not is_known
+    assert "disk-2/broker-1/orders-0" in places
+    assert {one.copy for one in found.log_dirs} == ({0} if is_known else {0, 1})
+    why = {one.reason for one in found.skipped if "disk-1/broker-1/orders-0/" in one.name}
+    assert why == ({"not_replayed"} if is_known else set())
 
 
 def test_two_incarnations_of_a_topic_are_one_copy(tmp_path: Path) -> None:

@@ -169,6 +169,7 @@ def race(
         ({"gap_ms": 6}, (6, False)),
         ({"gap_ms": 6, "stamp_ms": -1}, (6, True)),
         ({"gap_ms": 90_000}, (90_000, False)),
+        ({"gap_ms": -400, "stamp_ms": -402}, (-400, False)),
         ({"gap_ms": 6, "epoch": 1}, (None, False)),
         ({"gap_ms": 6, "epoch": 1, "stamp_ms": -1}, (None, False)),
         ({"gap_ms": None}, (None, False)),
