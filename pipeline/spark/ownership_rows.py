@@ -5,6 +5,25 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+SAME = (
+    "coordinator_partition",
+    "transactional_id",
+    "producer_id",
+    "producer_epoch",
+    "prepare_epoch",
+    "state",
+    "outcome",
+    "transaction_version",
+    "txn_timeout_ms",
+    "start_ms",
+    "prepare_offset",
+    "prepare_ms",
+    "complete_ms",
+    "prepare_leader_epoch",
+    "complete_leader_epoch",
+)
+"""Columns of a transaction that its promises have too."""
+
 
 def owner_of(owner: DataFrame) -> DataFrame:
     """One owner a producer id: the id that still holds it, else the one that held it last."""
@@ -44,21 +63,7 @@ def promises(transaction: DataFrame) -> DataFrame:
         F.col("listed.topic").alias("topic"),
         F.col("listed.partition").alias("partition"),
         F.col("listed.added_ms").alias("added_ms"),
-        "coordinator_partition",
-        "transactional_id",
         F.col("first_step_offset").alias("transaction_offset"),
-        "producer_id",
-        "producer_epoch",
-        "prepare_epoch",
-        "state",
-        "outcome",
-        "transaction_version",
-        "txn_timeout_ms",
-        "start_ms",
-        "prepare_offset",
-        "prepare_ms",
-        "complete_ms",
-        "prepare_leader_epoch",
-        "complete_leader_epoch",
+        *SAME,
         F.coalesce("prepare_leader_epoch", "ongoing_leader_epoch").alias("leader_epoch"),
     )

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pipeline.spark import columnar, producer_rows
 from pipeline.spark.arrow import arrow_schema
 from pipeline.spark.extent import Row
+from pipeline.spark.ownership_rows import SAME
 from pipeline.spark.partition_input import KEYS, PROMISE, RUN, Coverage, Key
 from pipeline.spark.partition_rows import judged
 from pipeline.spark.producer_rows import Place
@@ -28,25 +29,7 @@ from schemas.codes import OFFSETS_TOPIC
 ELSEWHERE = -1
 """Place of transactions that list partitions without a replayed replica."""
 
-_SAME = (
-    "coordinator_partition",
-    "transactional_id",
-    "producer_id",
-    "producer_epoch",
-    "prepare_epoch",
-    "state",
-    "outcome",
-    "transaction_version",
-    "txn_timeout_ms",
-    "start_ms",
-    "prepare_offset",
-    "prepare_ms",
-    "complete_ms",
-    "prepare_leader_epoch",
-    "complete_leader_epoch",
-)
-"""Columns of a transaction that its promises have too."""
-_TRANSACTION = ("copy", "first_step_offset", "ongoing_leader_epoch", "partitions", *_SAME)
+_TRANSACTION = ("copy", "first_step_offset", "ongoing_leader_epoch", "partitions", *SAME)
 _OWNER = {
     "is_current": "owner_is_current",
     "append_ms": "owner_append_ms",
@@ -133,7 +116,7 @@ def _promises(rows: pa.Table) -> pa.Table:
     lists = rows["partitions"].combine_chunks()
     listed = lists.flatten()
     repeated = rows.take(pc.list_parent_indices(lists))
-    columns = {name: repeated[name] for name in ("copy", *_SAME)}
+    columns = {name: repeated[name] for name in ("copy", *SAME)}
     columns |= {name: pc.struct_field(listed, name) for name in ("topic", "partition", "added_ms")}
     columns["kind"] = pa.repeat(PROMISE, len(listed))
     columns["transaction_offset"] = repeated["first_step_offset"]
