@@ -20,6 +20,8 @@ FENCES = 3
 ONCE_ONLY = 0.9
 """Share of ids that had a single transaction, from which on they look as if made anew for each."""
 MANY_IDS = 100
+_TWO = ("after_fence", "epoch_regressed")
+"""Classes of `zombie_write` that show two instances of one id; the third is about two coordinators."""
 
 
 class Answer(NamedTuple):
@@ -102,6 +104,13 @@ def _fences(txn: Columns, current: list[Finding]) -> Answer:
     storm = next((one for one in current if one["code"] == "fencing_storm"), None)
     if storm is not None:
         return Answer(question, "look", f"{storm['title']}: two instances may share it.")
+    zombie = next(
+        (one for one in current if one["code"] == "zombie_write" and one["class"] in _TWO), None
+    )
+    if zombie is not None:
+        return Answer(
+            question, "look", f"{zombie['title']}: an older instance of the id was still running."
+        )
     worst, ended = max(fenced.values(), default=0), sum(fenced.values())
     if worst >= FENCES:
         name = max(fenced, key=lambda one: (fenced[one], one))

@@ -156,6 +156,21 @@ def test_health_says_where_to_look(
     assert words in answer.words
 
 
+@pytest.mark.parametrize(
+    ("changed", "state"),
+    [
+        ({"class": "after_fence"}, "look"),
+        ({"class": "after_fence", "status": "resolved"}, "good"),
+        ({"class": "stale_coordinator"}, "good"),
+    ],
+)
+def test_a_zombie_is_a_second_instance(
+    tmp_path: Path, changed: dict[str, object], state: str
+) -> None:
+    zombie = finding(code="zombie_write", **changed)
+    assert health.health(_facts(tmp_path), [zombie], Config())[2].state == state
+
+
 def test_a_timeline_holds_data_markers_and_coordinator_records(tmp_path: Path) -> None:
     one = finding(first_offset=0)
     events = Timelines(_facts(tmp_path), [one]).of(one)
