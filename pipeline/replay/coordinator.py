@@ -112,7 +112,7 @@ def step(
             state = IdState(state.before)
             return step(state, record, frontier_offset=frontier_offset, is_complete=is_complete)
         return _first(state, record, frontier_offset, is_complete)
-    version = _version(record, last)
+    version = _version(record, last, (state.transaction, state.earlier))
     problem = rule_broken(last, record, version)
     if problem is not None:
         if _is_repeat(last, record, problem[0]):
@@ -174,11 +174,19 @@ def _is_alive(state: IdState, record: Record) -> bool:
     )
 
 
-def _version(record: Record, last: Record) -> int:
+def _version(record: Record, last: Record, known: tuple[Transaction | None, ...] = ()) -> int:
+    """transaction.version of a step; `known` are the id's open transaction and the last one that ended.
+
+    A producer that runs on while transaction.version is taken back to 0 ends its transactions as under version 2 until
+    it connects anew (Kafka: `KafkaApis.handleEndTxnRequest` takes the client's version, `TransactionLog.valueToBytes`
+    the cluster's): value version 0, epoch bumped.
+    """
     if record.value_version is None:
         return 0
     if record.value_version == 0:
-        return 0
+        bumped = record.state in PREPARE and record.producer_epoch == last.producer_epoch + 1
+        was_2 = any(one is not None and one.transaction_version == 2 for one in known)
+        return 2 if bumped and was_2 else 0
     if record.client_transaction_version == 2:
         return 2
     bumped = record.state == PREPARE_COMMIT and record.producer_epoch == last.producer_epoch + 1

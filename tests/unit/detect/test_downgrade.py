@@ -1,4 +1,4 @@
-"""transaction.version is taken back to 1 while a producer runs."""
+"""transaction.version is taken back while a producer runs."""
 
 from __future__ import annotations
 
@@ -30,3 +30,24 @@ def test_transactions_that_go_on_with_the_last_epoch(is_lost: bool, tmp_path: Pa
         logs.transaction(100_000, 2)
     found = logs.said(tmp_path)
     assert ("marker_audit/missing" in found) if is_lost else found == set()
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_a_client_goes_on_as_under_version_2(
+    is_commit: bool, is_torn: bool, tmp_path: Path
+) -> None:
+    """Taken back to 0 in the middle of the fourth transaction; the client hears of it when it connects anew."""
+    logs = Small()
+    logs.state(-5_000, builders.EMPTY)
+    prepare = builders.PREPARE_COMMIT if is_commit else builders.PREPARE_ABORT
+    complete = builders.COMPLETE_COMMIT if is_commit else builders.COMPLETE_ABORT
+    for number in range(10):
+        at, end = 5_000 * number, number + 1
+        logs.state(at, builders.ONGOING, epoch=number, **(VERSION_2 if number <= 3 else {}))
+        logs.write(at + 2, epoch=number)
+        logs.state(at + 10, prepare, epoch=end, **(VERSION_2 if number < 3 else {}))
+        kind = int(is_commit) ^ (is_torn and number == 7)
+        logs.mark(at + 15, kind=kind, epoch=end)
+        logs.state(at + 20, complete, epoch=end, **(VERSION_2 if number < 3 else {}))
+    assert logs.said(tmp_path) == ({"marker_audit/wrong_outcome"} if is_torn else set())

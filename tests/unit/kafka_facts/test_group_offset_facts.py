@@ -94,6 +94,22 @@ OLD_COORDINATOR = [
         {0: 23},
     ),
     Case(
+        "testLoadOffsetsWithEmptyControlBatch",
+        [end(15, None, producer_id=PRODUCER), commit(16, 23), commit(17, 455, partition=1)],
+        {0: 23, 1: 455},
+    ),
+    Case(
+        "testLoadEmptyGroupWithOffsets",
+        [commit(15, 23), commit(16, 455, partition=1), commit(17, 8992, partition=2)],
+        {0: 23, 1: 455, 2: 8992},
+    ),
+    Case(
+        "testLoadGroupAndOffsetsFromDifferentSegments",
+        [commit(15, 23), commit(16, 455, partition=1), commit(17, 24)],
+        {0: 24, 1: 455},
+    ),
+    Case("testCommitOffset", [commit(0, 37)], {0: 37}),
+    Case(
         "testLoadOffsetsWithTombstones",
         [commit(15, 23), commit(16, 455, partition=1), commit(17, None)],
         {1: 455},
@@ -122,6 +138,30 @@ NEW_COORDINATOR = [
         [txn(0, 100, 0, 10), txn(1, 100, 1, 10), commit(2, None), commit(3, None, partition=1)],
         {},
         {10: set()},
+    ),
+    Case(
+        "testFetchOffsetsWithPendingTransactionalOffsets",
+        [
+            commit(0, 100),
+            commit(1, 110, partition=1),
+            commit(2, 200, partition=2),
+            txn(3, 111, 1, 10),
+            txn(4, 201, 2, 10),
+            txn(5, 211, 3, 10),
+        ],
+        {0: 100, 1: 110, 2: 200},
+        {10: {1, 2, 3}},
+    ),
+    Case(
+        "testCleanupExpiredOffsetsWithPendingTransactionalOffsets",
+        [commit(0, 100), txn(1, 101, 0, 10)],
+        {0: 100},
+        {10: {0}},
+    ),
+    Case(
+        "testConsumerGroupOffsetDeleteWithPendingTransactionalOffsets",
+        [txn(0, 100, 0, 10), commit(1, None), end(2, producer_id=10)],
+        {},
     ),
     Case(
         "testReplayTransactionEndMarkerWithCommit",
