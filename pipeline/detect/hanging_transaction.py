@@ -54,6 +54,10 @@ _OLD_ABORT = (
     "--partition {partition} --producer-id {producer_id} --producer-epoch {max_epoch} "
     "--coordinator-epoch {coordinator_epoch})"
 )
+_COORDINATOR = (
+    "That broker is the CoordinatorId of: kafka-transactions.sh --bootstrap-server <host:port> describe "
+    "--transactional-id {transactional_id}"
+)
 _DO_NOT_ABORT = (
     "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "
     "and audit again."
@@ -104,12 +108,12 @@ def _advice() -> Column:
     coordinator_epoch = F.coalesce(F.col("coordinator_epoch_before"), F.lit(0))
     abort = text(_ABORT + _OLD_ABORT, coordinator_epoch=coordinator_epoch)
     describe = text(
-        "First: kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id "
+        "kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id "
         "{transactional_id}; only when it does not list {topic}-{partition}: "
     )
     return (
         F.when(F.col("label") == "orphan_producer", abort)
-        .when(F.col("label") == "not_in_transaction", F.concat(describe, abort))
+        .when(F.col("label") == "not_in_transaction", F.concat(F.lit("First: "), describe, abort))
         .when(
             F.col("label") == "owner_not_copied",
             F.lit(_DO_NOT_ABORT),
@@ -118,8 +122,8 @@ def _advice() -> Column:
             F.col("label") == "epoch_mismatch",
             F.concat(
                 F.lit(
-                    "End the old client first, it is a zombie; find-hanging misses it while the id "
-                    "lists this partition. "
+                    "End the old client first: it is a zombie, and find-hanging misses it while the id lists this "
+                    "partition. Then: "
                 ),
                 describe,
                 abort,
@@ -127,18 +131,17 @@ def _advice() -> Column:
         )
         .when(
             F.col("label") == "prepare_stuck",
-            F.lit(
-                "Do not abort by hand: the outcome is decided. Bring the partition's leader back, "
-                "then restart the broker "
-                "that leads the coordinator's partition: it resends the markers on loading. Fixed causes: "
-                "KAFKA-9777 in 2.6.0, KAFKA-16352 in 3.8.0."
+            text(
+                "Do not abort by hand: the outcome is decided. Bring the partition's leader back, then restart the "
+                "broker that leads the coordinator's partition: it resends the markers on loading. Fixed causes: "
+                "KAFKA-9777 in 2.6.0, KAFKA-16352 in 3.8.0. " + _COORDINATOR
             ),
         )
         .when(
             F.col("label") == "past_deadline",
-            F.lit(
+            text(
                 "Look at the coordinator: its abort scan does not run or its appends fail. Restart the leader of its "
-                "__transaction_state partition."
+                "__transaction_state partition. " + _COORDINATOR
             ),
         )
     )
