@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -12,13 +13,15 @@ from pipeline.replay.version_bounds import FIXES, is_fixed, parsed
 from pipeline.spark import coverage as covered
 from pipeline.spark import stored
 from pipeline.spark.damage_inputs import damage_rows
-from pipeline.spark.inventory import EXPORT, LOG
+from pipeline.spark.inventory import EXPORT, LOG, Skipped
 from pipeline.spark.run import Run
 from pipeline.spark.trust import TEXT_REASONS
 from pipeline.text import counted, plural
 from schemas import silver
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 
+NAMED = 20
+"""Files left aside that are named, for each reason."""
 _NEEDS = {
     "batch": "a data partition's .log files",
     "txn_state": f"a partition of {TXN_TOPIC}",
@@ -170,6 +173,20 @@ def coverage(run: Run) -> dict[str, Any]:
             for copy, everything in sorted(run.coverage.everything.items())
         },
         "skipped_files": len(run.plan.skipped),
-        "skipped": sorted({f"{one.reason}: {one.detail}" for one in run.plan.skipped}),
+        "skipped": left_aside(run.plan.skipped),
         "damaged_places": len(run.ingested.unreadable),
     }
+
+
+def left_aside(skipped: Iterable[Skipped]) -> list[str]:
+    """Files that were not read: a line for each reason, with how many and the first of their names."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for one in skipped:
+        names[f"{one.reason}: {one.detail}"].append(one.name)
+    lines = []
+    for reason, held in sorted(names.items()):
+        more = f", ... and {len(held) - NAMED:,} more" if len(held) > NAMED else ""
+        lines.append(
+            f"{reason} ({counted(len(held), 'file')}): {', '.join(sorted(held)[:NAMED])}{more}"
+        )
+    return lines
