@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -125,3 +126,25 @@ def test_wrong_values_are_rows_and_no_exception(tmp_path: Path) -> None:
     write(tmp_path / "export", rows, parts=1)
     found = pure_audit.read(tmp_path, pure_audit.Config())
     assert [row["reason"] for row in found.unreadable] == ["bad_record", "bad_record"]
+
+
+@pytest.mark.parametrize("is_base64", [True, False])
+def test_text_is_base64_or_told(is_base64: bool, tmp_path: Path) -> None:
+    rows = exported(recording("06") / "logs" / "broker-1", TXN_TOPIC)
+    for row in rows:
+        for name in ("key", "value"):
+            raw = row[name]
+            if isinstance(raw, bytes):
+                text = base64.b64encode(raw) if is_base64 else raw
+                row[name] = text.decode("utf-8", "replace")
+    at = SCHEMA.set(0, pa.field("key", pa.string())).set(1, pa.field("value", pa.string()))
+    (tmp_path / "export").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows, schema=at), tmp_path / "export" / "x.parquet")
+    found = pure_audit.read(tmp_path, pure_audit.Config())
+    if is_base64:
+        assert sum(len(one) for one in found.states.values()) == len(rows)
+        assert found.unreadable == []
+    else:
+        assert not any(found.states.values())
+        assert {row["reason"] for row in found.unreadable} == {"io"}
+        assert "export it as binary" in found.unreadable[0]["explanation"]
