@@ -2,7 +2,8 @@
 
 atheris keeps what reaches new code and goes on from there. Each decoder runs in a process of its own, from the seeds
 of `tests.fuzz.targets`; batches are tried with their checksum put right too. What crashes a decoder ends the
-command with its bytes; inputs that it kept stay in the folder of `AUDIT_CORPUS`, when that is given.
+command with its bytes; inputs that it kept stay in the folder of `AUDIT_CORPUS`, when that is given. No decoder
+runs longer than `AUDIT_FUZZ_SECONDS`, when that is given. `python -m tests.fuzz.guided RUNS NAME ...` takes only some.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ONE = "--one"
+PATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 LIMITS = ("-timeout=20", "-rss_limit_mb=1024", "-max_len=4096", "-print_final_stats=1")
 """Seconds for one input, and memory of the whole process: a decoder that leaks reaches it."""
 
@@ -43,7 +46,8 @@ def fuzz(name: str, runs: int, corpus: Path) -> None:
             except WireError:
                 continue
 
-    atheris.Setup([sys.argv[0], f"-runs={runs}", *LIMITS, str(corpus)], once)
+    most_s = f"-max_total_time={os.environ.get('AUDIT_FUZZ_SECONDS', '0')}"
+    atheris.Setup([sys.argv[0], f"-runs={runs}", most_s, *LIMITS, str(corpus)], once)
     atheris.Fuzz()
 
 
@@ -59,32 +63,34 @@ def guided(name: str, runs: int) -> tuple[int, str]:
         corpus = Path(kept or folder, name.replace(" ", "-"))
         corpus.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.guided", name, str(runs), str(corpus)],
-            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            [sys.executable, "-m", "tests.fuzz.guided", ONE, name, str(runs), str(corpus)],
+            cwd=folder, env={**os.environ, "PYTHONPATH": PATH}, capture_output=True, text=True,
             errors="replace", check=False,
         )  # fmt: skip
         kept_inputs = len(list(corpus.iterdir()))
     said = done.stdout + done.stderr
     count = re.search(r"number_of_executed_units: (\d+)", said)
     peak = re.search(r"peak_rss_mb:\s+(\d+)", said)
+    seed = re.search(r"INFO: Seed: (\d+)", said)
     figures = (
         f"{name}: {count.group(1) if count else 'unknown'} runs in {time.monotonic() - started:.0f} s, "
+        f"seed {seed.group(1) if seed else 'unknown'}, "
         f"{kept_inputs} inputs kept, {peak.group(1) if peak else 'unknown'} MiB, exit {done.returncode}"
     )
     return done.returncode, figures if done.returncode == 0 else f"{figures}\n{said[-4000:]}"
 
 
 def main() -> int:
-    """All decoders, or `NAME RUNS FOLDER` for one in this process."""
-    if len(sys.argv) == 4:
-        fuzz(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    """All decoders or the named ones; behind `--one`, `NAME RUNS FOLDER` for one in this process."""
+    if sys.argv[1:2] == [ONE]:
+        fuzz(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
         return 0
     from tests.fuzz.targets import make_targets
 
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     worst = 0
-    for target in make_targets():
-        code, said = guided(target.name, runs)
+    for name in sys.argv[2:] or [target.name for target in make_targets()]:
+        code, said = guided(name, runs)
         print(said, flush=True)
         worst = max(worst, code)
     return 1 if worst else 0

@@ -1,9 +1,11 @@
 """Two runs at once on one output, the one that holds it killed, again and again (figures 9 and 10).
 
 Every round starts two processes of the same command. One has to be told that the other holds the output, and ends with
-4; the other gets SIGKILL, with its JVM: at a commit, the next one each time, or at a random instant. At the end one
-run goes through, and has to leave the tables, findings and page of an undisturbed run. An earlier run in the same
-output has to keep its files throughout.
+4; the other gets SIGKILL, with its JVM: at a commit, the next one each time, and behind the last one at a random
+instant. What each kill leaves is copied; at the end the same run id goes through on every copy and on the output
+itself, and has to leave the tables, findings and report of an undisturbed run. An earlier run in the same output has
+to keep its files throughout. `--first` and `--rounds` take some of the rounds, `--no-end` leaves the end to a later
+call.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import hashlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +28,9 @@ from tests.reliability.stored import PHYSICAL, stored, versions
 ROOT = Path(__file__).resolve().parents[2]
 POINTS = [f"{when} {one.layer}.{one.name}" for one in PHYSICAL for when in ("before", "after")]
 EARLIER, RUN = "earlier", "night"
+KEPT = "after-round-"
+SAME = ("findings.jsonl", "junit.xml")
+"""Files of a run that tell nothing of times and paths."""
 LOCKED = 4
 
 
@@ -59,18 +65,23 @@ def one_round(output: Path, point: str, delay_s: float) -> Round:
     """Two at once; the loser has to say so, the winner is killed."""
     begun = time.monotonic()
     both = [start(output, RUN, point), start(output, RUN, point)]
-    while all(process.poll() is None for process in both):
-        time.sleep(0.05)
-    loser, winner = both if both[0].poll() is not None else both[::-1]
-    said = loser.communicate()[1]
-    assert loser.returncode == LOCKED, (loser.returncode, said)
-    assert "is in use by process" in said
-    if not point:
-        try:
-            winner.wait(delay_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(winner.pid, signal.SIGKILL)
-    winner.communicate()
+    try:
+        while all(process.poll() is None for process in both):
+            time.sleep(0.05)
+        loser, winner = both if both[0].poll() is not None else both[::-1]
+        said = loser.communicate()[1]
+        assert loser.returncode == LOCKED, (loser.returncode, said)
+        assert "is in use by process" in said
+        if not point:
+            try:
+                winner.wait(delay_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(winner.pid, signal.SIGKILL)
+        winner.communicate()
+    finally:
+        for process in both:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
     how = point or f"after {delay_s:.1f} s"
     return Round(how, time.monotonic() - begun, winner.returncode == -signal.SIGKILL)
 
@@ -81,12 +92,45 @@ def files_of(output: Path, run_id: str) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
 
 
+def again(folder: Path) -> list[str]:
+    """The same run id on the copy of every round's output, one after the other in one JVM.
+
+    Returns:
+        Names of the copies, which are gone afterwards.
+    """
+    from pipeline import audit
+    from pipeline.config import Config
+    from pipeline.spark import session
+
+    copies = sorted(folder.glob(f"{KEPT}*"))
+    running = session.build(log=folder / "spark.log")
+    for copy in copies:
+        source = str(recording("06") / "logs")
+        audit.run(running, Config(inputs=(source,), output=str(copy), run_id=RUN))
+        as_undisturbed(copy, folder)
+        shutil.rmtree(copy)
+    running.stop()
+    return [copy.name for copy in copies]
+
+
+def as_undisturbed(output: Path, folder: Path) -> None:
+    """Tables, findings and report of the run are those of an undisturbed one; the earlier run kept its files."""
+    reference = folder / "whole"
+    assert files_of(output, EARLIER) == files_of(folder / "killed", EARLIER), output
+    assert stored(output, EARLIER) == stored(reference, EARLIER), output
+    assert stored(output, RUN) == stored(reference, RUN), output
+    here, there = files_of(output, RUN), files_of(reference, RUN)
+    assert all(here[name] == there[name] for name in SAME), (output, here, there)
+    for name, numbers in versions(output).items():
+        assert numbers == list(range(len(numbers))), (output, name, numbers)
+
+
 def main() -> int:
-    """Prepares the folder once, goes through some rounds, and ends with a whole run when told to."""
+    """Prepares the folder once, goes through some rounds, and ends with whole runs when told to."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=len(POINTS) + 10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-end", action="store_true", help="further rounds will follow")
     given = parser.parse_args()
@@ -99,23 +143,18 @@ def main() -> int:
         rng = random.Random(given.seed * 1000 + number)
         point = POINTS[number] if number < len(POINTS) else ""
         done = one_round(output, point, rng.uniform(0.5, 30))
-        print(
-            f"round {number}: {done.how}, killed: {done.was_killed}, {done.seconds:.0f} s",
-            flush=True,
-        )
+        killed = f"killed: {done.was_killed}, {done.seconds:.0f} s"
+        print(f"round {number}: {done.how}, {killed}", flush=True)
         assert done.was_killed or not point, f"nobody was killed {point}"
         assert files_of(output, EARLIER) == earlier
+        if done.was_killed:
+            shutil.copytree(output, given.folder / f"{KEPT}{number}", dirs_exist_ok=True)
     if given.no_end:
         return 0
+    print("as undisturbed with the same run id again:", ", ".join(again(given.folder)), flush=True)
     whole(output, RUN)
-    assert files_of(output, EARLIER) == earlier
-    assert stored(output, RUN) == stored(reference, RUN)
-    here, there = files_of(output, RUN), files_of(reference, RUN)
-    same = {name for name in here if here[name] == there.get(name)}
-    assert {"findings.jsonl", "junit.xml"} <= same, (here, there)
-    for name, numbers in versions(output).items():
-        assert numbers == list(range(len(numbers))), (name, numbers)
-    print("tables, findings and report as undisturbed:", ", ".join(sorted(same)))
+    as_undisturbed(output, given.folder)
+    print("as undisturbed: the output of all rounds, by a process of its own")
     return 0
 
 

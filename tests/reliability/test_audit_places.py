@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ from tests.reliability.stored import stored
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.full]
 ROOT = Path(__file__).resolve().parents[2]
 EARLIER, RUN = "earlier", "night"
+FILLED_KIB = (100, 250, 350, 450, 550)
+"""What is free at the beginning; a run writes about 620 KiB."""
+
 _PROLOGUE = """
 set -u
 disk="$1"; source="$2"; result="$3"; cd /
@@ -30,6 +35,13 @@ keep() { mkdir "$result/$1"; cp -r "$disk"/. "$result/$1"; mv "$result/said" "$r
 _DISK = """
 mount -t tmpfs -o size=12m tmpfs "$disk"; cp -r "$source"/. "$disk"
 """
+_NO_TEMP = """
+for place in /tmp /var/tmp /dev/shm "$TEMP"; do
+  mount --bind "$place" "$place"; mount -o remount,bind,ro "$place"
+done
+mount --bind "$result" "$result"; mount -o remount,bind,rw "$result"; cd /proc
+"""
+"""The folder of a process is the last place that Python tries."""
 
 
 class Outputs(NamedTuple):
@@ -44,12 +56,12 @@ class Outputs(NamedTuple):
     undisturbed: Path
 
 
-def _environment(**more: str) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     kept = ("PATH", "JAVA_HOME", "AUDIT_JARS", "HOME")
     return {
         **{name: os.environ[name] for name in kept if name in os.environ},
         "PYTHONPATH": str(ROOT), "PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1",
-        "INPUT": str(recording("06") / "logs"), **more,
+        "INPUT": str(recording("06") / "logs"),
     }  # fmt: skip
 
 
@@ -84,17 +96,21 @@ class Step(NamedTuple):
     said: str
 
 
-def _steps(tmp_path: Path, outputs: Outputs, script: str, **environment: str) -> dict[str, Step]:
-    """Runs a script in namespaces of its own; the steps that it kept."""
+def _steps(
+    tmp_path: Path, outputs: Outputs, script: str, names: Sequence[str] = ()
+) -> dict[str, Step]:
+    """Runs a script in namespaces of its own; the steps that it kept, in their order."""
     result, disk = tmp_path / "result", tmp_path / "disk"
     result.mkdir()
     disk.mkdir()
     done = subprocess.run(
         ["unshare", "-Urm", "bash", "-c", _PROLOGUE + script, "-", disk, outputs.earlier, result],
-        env=_environment(**environment), capture_output=True, text=True, check=False,
+        env=_environment() | {"TEMP": tempfile.gettempdir()}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stderr == ""
-    names = [word.split()[1] for word in script.split(";") if word.strip().startswith("keep ")]
+    names = names or [
+        word.split()[1] for word in script.split(";") if word.strip().startswith("keep ")
+    ]
     codes = map(int, done.stdout.split())
     return {
         name: Step(result / name, code, (result / f"{name}.said").read_text())
@@ -132,14 +148,46 @@ def test_a_disk_that_is_full(tmp_path: Path, outputs: Outputs, left_kib: int) ->
     _as_undisturbed(steps["again"], outputs)
 
 
+def test_a_disk_that_fills_up(tmp_path: Path, outputs: Outputs) -> None:
+    """Larger each time, it fails at another moment, on what the run before left; the last one is large enough."""
+    sizes = " ".join(map(str, FILLED_KIB))
+    script = f"""{_DISK}
+    used=$(du -sk "$disk" | cut -f1); for left in {sizes}; do
+      mount -o remount,size=$((used + left))k "$disk"; job; keep "$left"
+    done
+    mount -o remount,size=12m "$disk"; job; keep again; """
+    steps = _steps(tmp_path, outputs, script, [*map(str, FILLED_KIB), "again"])
+    for left in FILLED_KIB:
+        said = _refused(steps[str(left)], outputs)
+        assert "No space left on device" in said, (left, said)
+    _as_undisturbed(steps["again"], outputs)
+
+
 def test_a_disk_for_temp_files_that_is_full(tmp_path: Path, outputs: Outputs) -> None:
-    """A small input needs no more than 8 KiB beside the output."""
+    """Spark puts there what it shuffles, and its libraries."""
     script = f"""{_DISK}
     mkdir "$result/small"; mount -t tmpfs -o size=64k tmpfs "$result/small"
     export TMPDIR="$result/small"
     dd if=/dev/zero of="$TMPDIR/fill" bs=4k 2>/dev/null; truncate -s -8k "$TMPDIR/fill"
-    job; umount "$result/small"; keep full; """
-    _as_undisturbed(_steps(tmp_path, outputs, script)["full"], outputs)
+    job; umount "$result/small"; keep full; unset TMPDIR; job; keep again; """
+    steps = _steps(tmp_path, outputs, script)
+    assert "No space left on device" in _refused(steps["full"], outputs)
+    _as_undisturbed(steps["again"], outputs)
+
+
+def test_no_place_for_temp_files(tmp_path: Path, outputs: Outputs) -> None:
+    script = f"""{_NO_TEMP}{_DISK}
+    job; keep none; mkdir "$result/place"; export TMPDIR="$result/place"; job; keep again; """
+    steps = _steps(tmp_path, outputs, script)
+    assert "No usable temporary directory" in _refused(steps["none"], outputs)
+    _as_undisturbed(steps["again"], outputs)
+
+
+@pytest.mark.parametrize("home", [None, "/nonexistent"])
+def test_without_a_home(tmp_path: Path, outputs: Outputs, home: str | None) -> None:
+    change = "unset HOME" if home is None else f"export HOME={home}"
+    steps = _steps(tmp_path, outputs, f"{_DISK}\n{change}; job; keep done; ")
+    _as_undisturbed(steps["done"], outputs)
 
 
 def test_a_read_only_output(tmp_path: Path, outputs: Outputs) -> None:
