@@ -131,7 +131,7 @@ def launch(
 
     Raises:
         UnsupportedEnvironment: as `build`.
-        AuditError: as `build`.
+        AuditError: as `build`; or there is no folder for temporary files.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -181,7 +181,10 @@ def _start_settings(
     tier = ("-XX:TieredStopAtLevel=1",) if input_bytes < FIRST_TIER_BYTES else ()
     sharing = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
     log4j = f"-Dlog4j2.configurationFile={(ROOT / 'conf' / 'log4j2.properties').as_uri()}"
-    flags = ("-XX:+UseParallelGC", "-Xss4m", "-Xlog:disable", log4j, *tier, *sharing, *java_flags)
+    temp = f"-Djava.io.tmpdir={_temp()}"
+    flags = (
+        "-XX:+UseParallelGC", "-Xss4m", "-Xlog:disable", log4j, temp, *tier, *sharing, *java_flags,
+    )  # fmt: skip
     settings = {
         "spark.driver.memory": "1g",
         "spark.ui.showConsoleProgress": "false",
@@ -212,6 +215,16 @@ def _start(settings: dict[str, str], options: Sequence[str], log: Path | None) -
         where = f"; the reason is in {log}" if log else ""
         raise AuditError(f"Spark did not start{where}") from None
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def _temp() -> str:
+    """The folder for temporary files; a JVM would take `/tmp` whatever `TMPDIR` says."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise AuditError(
+            f"no folder for temporary files ({error.strerror}); TMPDIR names one"
+        ) from None
 
 
 def _warehouse() -> str:
