@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -42,24 +43,38 @@ def test_a_real_kill(spark: SparkSession, tmp_path: Path) -> None:
     assert all(here[name] == there[name] for name in SAME)
 
 
-@pytest.mark.full
-def test_the_same_run_again_after_a_kill_at_any_commit(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = recording("06") / "logs"
-    points: list[str] = []
+class Kept(NamedTuple):
+    """One undisturbed run.
 
-    def keep(point: str) -> None:
-        shutil.copytree(tmp_path / "whole", tmp_path / point)
-        points.append(point)
+    Attributes:
+        copies: Folder of the output's copies, named after the points where they were taken.
+        tables: Its rows.
+        findings: Its `findings.jsonl`.
+    """
 
-    monkeypatch.setattr(commits, "COMMIT_HOOK", keep)
-    whole = audited(spark, source, tmp_path / "whole", run_id=RUN)
-    monkeypatch.setattr(commits, "COMMIT_HOOK", None)
-    wanted = stored(tmp_path / "whole", RUN)
+    copies: Path
+    tables: dict[str, list[str]]
+    findings: bytes
+
+
+@pytest.fixture(scope="module")
+def kept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    folder = tmp_path_factory.mktemp("kept")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(
+        commits, "COMMIT_HOOK", lambda point: shutil.copytree(folder / "whole", folder / point)
+    )
+    whole = audited(spark, recording("06") / "logs", folder / "whole", run_id=RUN)
+    patch.undo()
     findings = Path(whole.output_dir, "findings.jsonl").read_bytes()
-    for point in points:
-        again = audited(spark, source, tmp_path / point, run_id=RUN)
-        assert stored(tmp_path / point, RUN) == wanted, point
-        assert Path(again.output_dir, "findings.jsonl").read_bytes() == findings, point
-    assert sorted(points) == sorted(POINTS)
+    return Kept(folder, stored(folder / "whole", RUN), findings)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("point", POINTS)
+def test_the_same_run_again_after_a_kill_at_any_commit(
+    spark: SparkSession, kept: Kept, point: str
+) -> None:
+    again = audited(spark, recording("06") / "logs", kept.copies / point, run_id=RUN)
+    assert stored(kept.copies / point, RUN) == kept.tables
+    assert Path(again.output_dir, "findings.jsonl").read_bytes() == kept.findings
