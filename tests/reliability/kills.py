@@ -92,25 +92,20 @@ def files_of(output: Path, run_id: str) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
 
 
-def again(folder: Path) -> list[str]:
-    """The same run id on the copy of every round's output, one after the other in one JVM.
-
-    Returns:
-        Names of the copies, which are gone afterwards.
-    """
+def again(folder: Path) -> None:
+    """The same run id on the copy of every round's output, one after the other in one JVM; what is right goes."""
     from pipeline import audit
     from pipeline.config import Config
     from pipeline.spark import session
 
-    copies = sorted(folder.glob(f"{KEPT}*"))
     running = session.build(log=folder / "spark.log")
-    for copy in copies:
+    for copy in sorted(folder.glob(f"{KEPT}*")):
         source = str(recording("06") / "logs")
         audit.run(running, Config(inputs=(source,), output=str(copy), run_id=RUN))
         as_undisturbed(copy, folder)
         shutil.rmtree(copy)
+        print(f"as undisturbed with the same run id again: {copy.name}", flush=True)
     running.stop()
-    return [copy.name for copy in copies]
 
 
 def as_undisturbed(output: Path, folder: Path) -> None:
@@ -151,7 +146,7 @@ def main() -> int:
             shutil.copytree(output, given.folder / f"{KEPT}{number}", dirs_exist_ok=True)
     if given.no_end:
         return 0
-    print("as undisturbed with the same run id again:", ", ".join(again(given.folder)), flush=True)
+    again(given.folder)
     whole(output, RUN)
     as_undisturbed(output, given.folder)
     print("as undisturbed: the output of all rounds, by a process of its own")
