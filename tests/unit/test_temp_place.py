@@ -28,13 +28,13 @@ def test_the_jvm_puts_temporary_files_where_tmpdir_says(
     place = tmp_path / "a place"
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
-    settings = session._start_settings((), is_local=True, quick=True, java_flags=())
+    settings = session._start_settings((), is_local=True, input_bytes=0, java_flags=())
     assert f"-Djava.io.tmpdir={place}" in shlex.split(settings[FLAGS])
 
 
 def test_no_place_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nonexistent"])
     with pytest.raises(AuditError, match=r"No usable temporary directory .*TMPDIR") as raised:
-        session._start_settings((), is_local=True, quick=True, java_flags=())
+        session._start_settings((), is_local=True, input_bytes=0, java_flags=())
     assert raised.value.exit_code == 4
     assert "\n" not in str(raised.value)
