@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.errors import AuditError, UnsupportedEnvironment
 from pipeline.spark.options import is_set, master_of, with_jars
+from pipeline.text import sanitise
 
 ROOT = Path(__file__).resolve().parents[2]
 JARS_VARIABLE = "AUDIT_JARS"
@@ -37,6 +38,9 @@ CLASS_ARCHIVE = Path(sys.prefix, "classes.jsa")
 PLANNED_ONCE_BYTES = 64 << 20
 FIRST_TIER_BYTES = 2 << 30
 """Rows pass the JVM in binaries: what its second tier compiles pays only in runs of minutes."""
+
+TEMP_BYTES = 16 << 20
+"""Spark unpacks its native libraries there; without room it fails later and names something else."""
 
 _SETTINGS = {
     "spark.app.name": "kafka-transaction-audit",
@@ -218,13 +222,24 @@ def _start(settings: dict[str, str], options: Sequence[str], log: Path | None) -
 
 
 def _temp() -> str:
-    """The folder for temporary files; a JVM would take `/tmp` whatever `TMPDIR` says."""
+    """The folder for temporary files; a JVM would take `/tmp` whatever `TMPDIR` says.
+
+    Raises:
+        AuditError: There is none, or Spark's own libraries would not find room in it.
+    """
     try:
-        return tempfile.gettempdir()
+        folder = tempfile.gettempdir()
     except FileNotFoundError as error:
         raise AuditError(
             f"no folder for temporary files ({error.strerror}); TMPDIR names one"
         ) from None
+    free = shutil.disk_usage(folder).free
+    if free < TEMP_BYTES:
+        raise AuditError(
+            f"no room for temporary files: {sanitise(folder)} has {free >> 10} KiB left of the "
+            f"{TEMP_BYTES >> 20} MiB that Spark needs at least; TMPDIR names another folder"
+        )
+    return folder
 
 
 def _warehouse() -> str:

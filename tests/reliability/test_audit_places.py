@@ -164,14 +164,14 @@ def test_a_disk_that_fills_up(tmp_path: Path, outputs: Outputs) -> None:
 
 
 def test_a_disk_for_temp_files_that_is_full(tmp_path: Path, outputs: Outputs) -> None:
-    """Spark puts there what it shuffles, and its libraries."""
+    """Spark unpacks its libraries there, and would name a library as the cause."""
     script = f"""{_DISK}
     mkdir "$result/small"; mount -t tmpfs -o size=64k tmpfs "$result/small"
     export TMPDIR="$result/small"
     dd if=/dev/zero of="$TMPDIR/fill" bs=4k 2>/dev/null; truncate -s -8k "$TMPDIR/fill"
     job; umount "$result/small"; keep full; unset TMPDIR; job; keep again; """
     steps = _steps(tmp_path, outputs, script)
-    assert "No space left on device" in _refused(steps["full"], outputs)
+    assert "no room for temporary files" in _refused(steps["full"], outputs)
     _as_undisturbed(steps["again"], outputs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -38,3 +39,16 @@ def test_no_place_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         session._start_settings((), is_local=True, input_bytes=0, java_flags=())
     assert raised.value.exit_code == 4
     assert "\n" not in str(raised.value)
+
+
+def test_too_little_room_is_said_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    usage = shutil.disk_usage(tmp_path)._replace(free=8 << 10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(
+        AuditError, match=r"no room for temporary files: .* has 8 KiB left"
+    ) as raised:
+        session._start_settings((), is_local=True, input_bytes=0, java_flags=())
+    assert raised.value.exit_code == 4
