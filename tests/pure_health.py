@@ -38,7 +38,7 @@ def statements(one: Replayed) -> list[tuple[str, Statement]]:
     said = health.statements(
         of_rows(one.transactions, slow.NUMBERS, slow.TEXTS),
         of_rows(one.steps, health.STEPS, health.STEP_TEXTS),
-        health.newest_ms(one.read.facts, one.read.newest),
+        health.lived(one.read.facts, one.read.newest),
         config,
     )
     return said + health.interleaved(health.successors(one.owners), one.runs, config)

@@ -7,9 +7,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from pipeline.config import Config
+from pipeline.replay.alive import Alive, alive
 from pipeline.spark import coverage as covered
 from pipeline.spark.entry import Place
 from pipeline.spark.extent import merged, overlaps
@@ -52,7 +54,7 @@ class Read(NamedTuple):
         facts: Rows of `silver.replica`.
         coverage: What the rules about absences ask.
         counts: Copy -> number of partitions of `__transaction_state`.
-        newest: Replica id -> coordinator epoch -> newest append time.
+        newest: Replica id -> coordinator epoch -> how long it lived.
         batches: Replica id -> batches that count, by offset; of internal topics those with a
             producer only.
         states: Replica id -> coordinator records that count, by offset.
@@ -69,7 +71,7 @@ class Read(NamedTuple):
     facts: list[ReplicaFacts]
     coverage: Coverage
     counts: dict[int, int | None]
-    newest: dict[int, dict[int, int]]
+    newest: dict[int, dict[int, Alive]]
     batches: dict[int, list[Batch]]
     states: dict[int, list[Row]]
     commits: dict[int, list[Row]]
@@ -161,7 +163,7 @@ def _facts(
     segments: list[Row],
     unreadable: list[Row],
     states: dict[int, list[Row]],
-) -> tuple[list[ReplicaFacts], dict[int, dict[int, int]], dict[int, int | None]]:
+) -> tuple[list[ReplicaFacts], dict[int, dict[int, Alive]], dict[int, int | None]]:
     """What `silver.facts_of` asks Spark for, in loops."""
     damaged = {
         row["replica_id"]
@@ -173,17 +175,17 @@ def _facts(
         copy: covered.partition_count(planned, copy, TXN_TOPIC, config.transaction_state_partitions)
         for copy in {one.copy for one in facts}
     }
-    newest: dict[int, dict[int, int]] = {}
+    newest: dict[int, dict[int, Alive]] = {}
     first: dict[int, int | None] = {}
     for one in facts:
         if not one.is_replayed or one.topic != TXN_TOPIC:
             continue
         rows = states.get(one.replica_id, [])
+        times: dict[int, list[int]] = {}
         for row in rows:
-            at, epoch = row["max_timestamp_ms"], row["partition_leader_epoch"]
-            if at is not None:
-                known = newest.setdefault(one.replica_id, {})
-                known[epoch] = max(at, known.get(epoch, at))
+            if row["max_timestamp_ms"] is not None:
+                times.setdefault(row["partition_leader_epoch"], []).append(row["max_timestamp_ms"])
+        newest[one.replica_id] = {epoch: alive(np.array(ms)) for epoch, ms in times.items()}
         complete = [row for row in rows if row["base_offset"] >= one.history_start_offset]
         if complete:
             first[one.replica_id] = complete[0]["max_timestamp_ms"]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline.detect.coordinator_state import STUCK_MS
+from pipeline.replay.alive import STUCK_LIFE_MS, STUCK_MS, settled_ms
 from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import version_inputs
 from pipeline.spark.race_inputs import fixed_from_ms
@@ -167,7 +167,11 @@ def _stuck(one: Replayed) -> Iterator[Row]:
         times = [one["marker_ms"] for one in promises if one["marker_ms"] is not None]
         last, first = max([*times, promises[0]["prepare_ms"]]), promises[0]
         epochs = newest.get((first["copy"], first["coordinator_partition"]), {})
-        if epochs.get(first["prepare_leader_epoch"], last) > last + STUCK_MS:
+        alive = epochs.get(first["prepare_leader_epoch"])
+        if alive is None or alive.newest_ms <= last + STUCK_MS:
+            continue
+        settled = settled_ms(alive, STUCK_LIFE_MS)
+        if settled is not None and settled >= last:
             where = first | {"topic": TXN_TOPIC, "partition": first["coordinator_partition"],
                              "first_offset": first["prepare_offset"]}  # fmt: skip
             yield finding("coordinator_state", "prepare_with_all_markers", "major", where)

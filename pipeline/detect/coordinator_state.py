@@ -28,6 +28,7 @@ from pipeline.detect.finding import (
     on,
     on_record,
 )
+from pipeline.replay.alive import STUCK_MS
 
 CODE = "coordinator_state"
 NEEDS = ("txn_state",)
@@ -37,9 +38,6 @@ FIXED_IN = {
     "prepare_with_all_markers": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0; KAFKA-17877 in 4.0.0",
     "*": "no defect known",
 }
-
-STUCK_MS = 60_000
-"""How much longer than the last marker the same coordinator has to go on before a missing Complete* counts."""
 
 
 def find(
@@ -118,7 +116,8 @@ def _stuck(transaction_partition: DataFrame, coordinator_newest: DataFrame) -> D
         ["copy", "coordinator_partition", "leader_epoch"],
         how="inner",
     )
-    is_stuck = F.col("newest_ms") > F.greatest("last_marker_ms", "prepare_ms") + F.lit(STUCK_MS)
+    last = F.greatest("last_marker_ms", "prepare_ms")
+    is_stuck = (F.col("newest_ms") > last + F.lit(STUCK_MS)) & (F.col("settled_ms") >= last)
     return findings(
         rows.filter(is_stuck),
         code=CODE,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises, pairs
+from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises, may_end, pairs
 from pipeline.replay.marker_time import by_time
 
 __all__ = ["NONE", "OPEN_END", "Alignment", "Longs", "Markers", "Promises", "align"]
@@ -60,6 +60,7 @@ def align(
     if count and len(promises.producer_id):
         _by_epoch(markers, promises, found)
         by_time(markers, promises, found, ambiguous, untimed, clock, clock_skew_ms, is_evidence)
+        _doubt_repeats(markers, promises, found, ambiguous, clock_skew_ms)
         untimed |= _is_ahead_of_later(markers.ms, clock_skew_ms)
         _release(markers, promises, found, is_evidence)
         _by_producer(markers, promises, found, is_evidence & ~ambiguous & ~untimed)
@@ -98,6 +99,29 @@ def _release(
     mine = np.flatnonzero((found >= 0) & ~is_evidence)
     mine = mine[promises.version[found[mine]] != 2]
     found[mine[promises.outcome[found[mine]] != markers.type[mine]]] = -1
+
+
+def _doubt_repeats(
+    markers: Markers,
+    promises: Promises,
+    found: Longs,
+    ambiguous: NDArray[np.bool_],
+    skew: int,
+) -> None:
+    """A second marker of one transaction may be the only one of the next, where a clock was stepped in between."""
+    first, counts = _first_markers(found, len(promises.producer_id))
+    again = np.flatnonzero((found >= 0) & (counts[found] > 1))
+    again = again[(first[found[again]] != again) & (markers.ms[again] != NONE)]
+    owed = np.flatnonzero((counts == 0) & (promises.prepare_ms != NONE) & (promises.version != 2))
+    if not len(again) or not len(owed):
+        return
+    for one in again:
+        mine = owed[
+            (promises.producer_id[owed] == markers.producer_id[one])
+            & (promises.prepare_epoch[owed] == markers.epoch[one])
+        ]
+        if may_end(promises, mine, markers.ms[one], markers.type[one], skew).any():
+            found[one], ambiguous[one] = -1, True
 
 
 def _by_producer(

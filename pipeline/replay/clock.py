@@ -9,8 +9,8 @@ coordinator's file convict nobody, so they may be anybody's within the skew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,39 @@ STRETCH = 32
 """Markers of a stretch, at least."""
 DRIFT = 5e-4
 """Share of the time by which two clocks part, at most: NTP corrects no faster, quartz is ten times as good."""
+WIDE_MS = 60_000
+"""Where markers misfit, clocks are looked for that far apart."""
 MISFITS = 2000
 """Markers of a group that are looked at one by one; the clocks of one with more are not known so well."""
+
+
+class Offset(NamedTuple):
+    """Difference that most voters agree on.
+
+    Attributes:
+        low: least, in ms.
+        high: greatest, in ms.
+        agreeing: voters that agree on it.
+        voting: voters that could.
+    """
+
+    low: int
+    high: int
+    agreeing: int
+    voting: int
+
+
+class Group(Protocol):
+    """Markers whose clocks are estimated together."""
+
+    def estimate(self, voters: Longs, reach_ms: int) -> Offset:
+        """Difference within so much that most of these voters agree on."""
+
+    def agrees(self, low: Longs, high: Longs) -> Flags:
+        """By marker: a transaction of its outcome holds it under these bounds, by marker."""
+
+    def may_be_owed(self, low: Longs, high: Longs, which: Longs) -> Flags:
+        """By marker of `which`: it may end a transaction within the skew that has no marker under these bounds."""
 
 
 class Clock(NamedTuple):
@@ -51,8 +82,7 @@ def clocks(
     voters: Longs,
     ms: Longs,
     skew: int,
-    estimate: Callable[[Longs], tuple[int, int, bool]],
-    agrees: Callable[[Longs, Longs], Flags],
+    group: Group,
 ) -> Clock:
     """Clock of each marker of a group.
 
@@ -60,39 +90,32 @@ def clocks(
         voters: Markers of the group, ascending, whose own transaction must be in the coordinator's file.
         ms: Time of each marker of the group.
         skew: Largest difference that the configuration tolerates, in ms.
-        estimate: Range that most of these voters agree on, and whether all do.
-        agrees: By marker: a transaction of its outcome holds it under these bounds, by marker.
+        group: What its markers may belong to.
     """
     count = len(ms)
-    least, greatest, _ = estimate(voters)
+    least, greatest, *_ = group.estimate(voters, skew)
     low, high = np.full(count, least, np.int64), np.full(count, greatest, np.int64)
     is_known = np.ones(count, np.bool_)
     if len(voters) < MIN_VOTERS:
         return Clock(low, high, is_known)
-    fits = agrees(low, high)
+    fits = group.agrees(low, high)
     if fits.all():
         return Clock(low, high, is_known)
     stretches = list(_stretches(voters, count))
     is_doubtful = _is_doubtful(fits, voters, count)
     for stretch, mine in stretches:
         if is_doubtful[stretch].any():
-            low[stretch], high[stretch], _ = estimate(mine)
-    fits = agrees(low, high)
+            low[stretch], high[stretch], *_ = group.estimate(mine, skew)
+    fits = group.agrees(low, high)
     is_doubtful = _is_doubtful(fits, voters, count)
     low[is_doubtful], high[is_doubtful] = -skew, skew
-    is_unknown = is_doubtful & _is_doubtful(agrees(low, high), voters, count)
+    is_unknown = is_doubtful & _is_doubtful(group.agrees(low, high), voters, count)
     for stretch, _ in stretches:
         is_known[stretch] = not is_unknown[stretch].any()
-    misfits = np.flatnonzero(~fits[voters] & ~is_doubtful[voters])
-    for number, at in enumerate(misfits):
-        bounds = (-skew, skew)
-        one = voters[at]
-        if number < MISFITS:
-            drift = _drift(ms, int(one), voters[fits[voters]])
-            drifted = (max(low[one] - drift, -skew), min(high[one] + drift, skew))
-            bounds = _shared(voters, int(at), estimate) or drifted
-        low[one], high[one] = bounds
-    is_other = ~agrees(low, high)
+    if _is_elsewhere(voters, fits, group):
+        is_known[:] = False
+    _settle_misfits(voters, ms, skew, group, low, high, fits, is_doubtful)
+    is_other = ~group.agrees(low, high)
     is_other[voters] = False
     low[is_other], high[is_other] = -skew, skew
     return Clock(low, high, is_known)
@@ -107,6 +130,39 @@ def _stretches(voters: Longs, count: int) -> Iterator[tuple[slice, Longs]]:
         yield slice(begin, end), voters[first : first + size]
 
 
+def _is_elsewhere(voters: Longs, fits: Flags, group: Group) -> bool:
+    """A difference beyond the configured skew explains more markers: regular transactions fit at many."""
+    mine = fits[voters]
+    if mine.all():
+        return False
+    found = group.estimate(voters, WIDE_MS)
+    return bool(found.agreeing * len(mine) > np.count_nonzero(mine) * found.voting)
+
+
+def _settle_misfits(
+    voters: Longs, ms: Longs, skew: int, group: Group, low: Longs, high: Longs, fits: Flags,
+    is_doubtful: Flags,
+) -> None:  # fmt: skip
+    """Gives voters that do not fit the widest bounds that explain them.
+
+    Near an end of the group few markers would bear out that a clock was stepped: there a misfit convicts only if no
+    transaction within the skew lacks a marker.
+    """
+    misfits = np.flatnonzero(~fits[voters] & ~is_doubtful[voters])
+    fitting = voters[fits[voters]]
+    before = np.searchsorted(fitting, voters[misfits])
+    is_end = np.minimum(before, len(fitting) - before) < MIN_VOTERS
+    is_end[is_end] = group.may_be_owed(low, high, voters[misfits[is_end]])
+    for number, at in enumerate(misfits):
+        bounds = (-skew, skew)
+        one = voters[at]
+        if number < MISFITS and not is_end[number]:
+            drift = _drift(ms, int(one), fitting)
+            drifted = (max(low[one] - drift, -skew), min(high[one] + drift, skew))
+            bounds = _shared(voters, int(at), skew, group) or drifted
+        low[one], high[one] = bounds
+
+
 def _drift(ms: Longs, one: int, fitting: Longs) -> int:
     """By how much the clocks may have drifted between a marker and the three nearest ones that fit, in ms."""
     if not len(fitting):
@@ -117,15 +173,13 @@ def _drift(ms: Longs, one: int, fitting: Longs) -> int:
     return int(apart[-1] * DRIFT)
 
 
-def _shared(
-    voters: Longs, at: int, estimate: Callable[[Longs], tuple[int, int, bool]]
-) -> tuple[int, int] | None:
+def _shared(voters: Longs, at: int, skew: int, group: Group) -> tuple[int, int] | None:
     """One difference that explains a voter and those before it, around it or behind it."""
     for before, behind in ((AROUND, AROUND), (2 * AROUND, 0), (0, 2 * AROUND)):
         around = voters[max(at - before, 0) : at + behind + 1]
-        least, greatest, is_shared = estimate(around)
-        if is_shared and len(around) >= MIN_VOTERS:
-            return least, greatest
+        found = group.estimate(around, skew)
+        if found.agreeing == found.voting and len(around) >= MIN_VOTERS:
+            return found.low, found.high
     return None
 
 

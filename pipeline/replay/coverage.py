@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pipeline.replay.alive import Alive
+
 NEVER = -(2**62)
 """A time before every event: history is complete."""
 ALWAYS = 2**62
@@ -37,13 +39,13 @@ class CoordinatorCoverage(NamedTuple):
     Attributes:
         read_until_ms: Latest broker-stamped time in it; `ALWAYS` for a copy of one instant.
         frontier_ms: Time from which its history is complete; `NEVER` when complete from offset 0.
-        newest_ms: Newest record by coordinator epoch: how long that coordinator was provably alive.
+        alive: By coordinator epoch: how long that coordinator provably lived.
         is_read: The partition (all partitions) was copied, the newest replica of it.
     """
 
     read_until_ms: int
     frontier_ms: int
-    newest_ms: dict[int, int]
+    alive: dict[int, Alive]
     is_read: bool
 
 
@@ -88,11 +90,3 @@ def is_behind(
     if partition.is_one_instant and coordinator.read_until_ms == ALWAYS:
         return True
     return until_ms is not None and coordinator.read_until_ms >= until_ms + tolerances.patience_ms
-
-
-def alive_ms(coverage: CoordinatorCoverage, leader_epoch: int | None) -> int | None:
-    """Newest record of the same coordinator epoch or a later one: until then the coordinator was provably alive."""
-    if leader_epoch is None:
-        return None
-    times = [ms for epoch, ms in coverage.newest_ms.items() if epoch == leader_epoch]
-    return max(times, default=None)

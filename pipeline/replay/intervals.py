@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay.clock import MIN_VOTERS
+from pipeline.replay.clock import MIN_VOTERS, Offset
 
 Longs = NDArray[np.int64]
 NONE = -(2**62)
@@ -90,6 +90,21 @@ def codes(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
     return np.where(table[at] == wanted, at, -1).astype(np.int64)
 
 
+def rows_of(blocks: Blocks, code: int) -> Longs:
+    """Promises of one producer id and epoch, by time."""
+    begin, end = np.searchsorted(blocks.start, (code * _SPAN, (code + 1) * _SPAN))
+    return blocks.rows[begin:end]
+
+
+def may_end(promises: Promises, rows: Longs, ms: int, kind: int, skew: int) -> NDArray[np.bool_]:
+    """By promise of `rows`: a marker of that time and outcome may be its own, on clocks within the skew."""
+    return np.asarray(
+        (promises.outcome[rows] == kind)
+        & (promises.prepare_ms[rows] - skew <= ms)
+        & (promises.complete_ms[rows] + skew >= ms)
+    )
+
+
 def clock_offset(
     ms: Longs,
     kind: Longs,
@@ -98,8 +113,9 @@ def clock_offset(
     promises: Promises,
     skew: int,
     epoch: int,
-) -> tuple[int, int, bool]:
-    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on; whether all do.
+    candidates: int = CANDIDATES,
+) -> Offset:
+    """Range of marker clock minus coordinator clock in ms that most markers of a group agree on.
 
     `epoch` is the group's coordinator epoch: only transactions that it prepared and completed tell of its clock. A
     marker that has none of these, but may be another's, has no vote.
@@ -113,7 +129,7 @@ def clock_offset(
     votes = np.zeros(2 * skew + 2, np.int64)
     voting = len(ms)
     for number in range(len(ms)):
-        first = max(int(block_start[number]), int(high[number]) - CANDIDATES)
+        first = max(int(block_start[number]), int(high[number]) - candidates)
         chosen = blocks.rows[first : int(high[number])]
         chosen = chosen[
             (promises.outcome[chosen] == kind[number]) & _may_send(promises, chosen, epoch)
@@ -130,11 +146,12 @@ def clock_offset(
         np.add.at(votes, begin[fits] + skew, 1)
         np.subtract.at(votes, end[fits] + skew + 1, 1)
     total = np.cumsum(votes[:-1])
-    best = np.flatnonzero(total == total.max())
-    if len(ms) < MIN_VOTERS or total.max() < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
-        return -skew, skew, bool(total.max() == voting)
+    most = int(total.max())
+    best = np.flatnonzero(total == most)
+    if len(ms) < MIN_VOTERS or most < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
+        return Offset(-skew, skew, most, voting)
     least, greatest = int(best[0]) - ROUNDING_MS, int(best[-1]) + ROUNDING_MS
-    return least - skew, greatest - skew, bool(total.max() == voting)
+    return Offset(least - skew, greatest - skew, most, voting)
 
 
 def holders_of(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay.clock import clocks
+from pipeline.replay.clock import Offset, clocks
 from pipeline.replay.intervals import (
     CANDIDATES,
     NONE,
@@ -25,10 +25,14 @@ from pipeline.replay.intervals import (
     clock_offset,
     codes,
     holders_of,
+    may_end,
     pairs,
+    rows_of,
     sorted_blocks,
 )
 
+WIDE_CANDIDATES = 8192
+"""Transactions that a marker may vote for where clocks are looked for far apart."""
 NEIGHBOURS = 4
 """Transactions of one epoch follow each other: only the last few before a marker can hold it."""
 
@@ -69,7 +73,7 @@ def by_time(
         of_group = np.flatnonzero(member == number)
         voters = np.flatnonzero(is_evidence[rest[of_group]])
         one = _Group(markers, promises, blocks, rest[of_group], code[of_group], skew)
-        known = clocks(voters, markers.ms[one.which], skew, one.estimate, one.agrees)
+        known = clocks(voters, markers.ms[one.which], skew, one)
         clock[0, rest[of_group]], clock[1, rest[of_group]] = known.low, known.high
         fits, best = one.holders(known.low, known.high)
         fits[~known.is_known] = 0
@@ -94,8 +98,8 @@ class _Group(NamedTuple):
     code: Longs
     skew: int
 
-    def estimate(self, voters: Longs) -> tuple[int, int, bool]:
-        """Clock that most of these markers agree on, and whether all do."""
+    def estimate(self, voters: Longs, reach_ms: int) -> Offset:
+        """Difference within so much that most of these markers agree on."""
         which = self.which[voters]
         return clock_offset(
             self.markers.ms[which],
@@ -103,8 +107,9 @@ class _Group(NamedTuple):
             self.code[voters],
             self.blocks,
             self.promises,
-            self.skew,
+            reach_ms,
             int(self.markers.coordinator_epoch[self.which[0]]),
+            CANDIDATES if reach_ms <= self.skew else WIDE_CANDIDATES,
         )
 
     def agrees(self, low: Longs, high: Longs) -> NDArray[np.bool_]:
@@ -112,6 +117,19 @@ class _Group(NamedTuple):
         fits, best = self.holders(low, high)
         is_own = self.promises.outcome[best] == self.markers.type[self.which]
         return np.asarray((fits > 1) | ((fits == 1) & is_own))
+
+    def may_be_owed(self, low: Longs, high: Longs, which: Longs) -> NDArray[np.bool_]:
+        """By marker of `which`: it may end a transaction within the skew that has no marker under these bounds."""
+        fits, best = self.holders(low, high)
+        has_marker = np.zeros(len(self.promises.outcome), np.bool_)
+        has_marker[best[fits == 1]] = True
+        return np.array([self._is_owed(at, has_marker) for at in which], np.bool_)
+
+    def _is_owed(self, at: int, has_marker: NDArray[np.bool_]) -> bool:
+        one = self.which[at]
+        rows = rows_of(self.blocks, int(self.code[at]))
+        may = may_end(self.promises, rows, self.markers.ms[one], self.markers.type[one], self.skew)
+        return bool((may & ~has_marker[rows]).any())
 
     def holders(self, low: Longs, high: Longs) -> tuple[Longs, Longs]:
         """By marker: how many transactions hold it, and one of them.

@@ -5,13 +5,13 @@ What a run, a promise and an owner are, and when an absence counts, is in `pipel
 
 from __future__ import annotations
 
+from pipeline.replay.alive import waited_ms
 from pipeline.replay.coverage import (
     ALWAYS,
     NEVER,
     CoordinatorCoverage,
     PartitionCoverage,
     Tolerances,
-    alive_ms,
 )
 from pipeline.replay.ownership import Judgement, OwnerState, Promise, Run, read_beyond
 from pipeline.replay.transaction_state import COMPLETE, ONGOING, PREPARE
@@ -208,16 +208,15 @@ def _ongoing(
     """A legally open run, unless a coordinator that was provably alive let its deadline pass."""
     if promise.timeout_ms == TWO_PHASE_TIMEOUT_MS:
         return Judgement("open", None, zombie, "two-phase commit: no deadline")
-    alive = alive_ms(coordinator, promise.leader_epoch)
-    if alive is not None and tolerances.as_of_ms is not None:
-        alive = min(alive, tolerances.as_of_ms)
+    epoch = promise.leader_epoch
+    alive = None if epoch is None else coordinator.alive.get(epoch)
     start = promise.start_ms if promise.start_ms is not None else promise.added_ms
     if alive is None or start is None:
         return Judgement("open", None, zombie, "listed by its coordinator")
-    late = alive - start - promise.timeout_ms - tolerances.abort_scan_ms - tolerances.patience_ms
-    if late > 0:
+    late = waited_ms(alive, start + promise.timeout_ms, tolerances.as_of_ms)
+    if late > tolerances.abort_scan_ms + tolerances.patience_ms:
         return Judgement(
-            "past_deadline", None, zombie, f"coordinator alive {alive - start} ms after its start"
+            "past_deadline", None, zombie, f"coordinator lived {late} ms beyond its deadline"
         )
     return Judgement("open", None, zombie, "listed by its coordinator, deadline not reached")
 

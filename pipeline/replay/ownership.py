@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pipeline.replay.alive import waited_ms
 from pipeline.replay.coverage import (
     NEVER,
     CoordinatorCoverage,
     PartitionCoverage,
     Tolerances,
-    alive_ms,
 )
 from pipeline.replay.transaction_state import ONGOING, PREPARE
 
@@ -151,10 +151,11 @@ def promise_status(
     if is_young and not (has_open_run and promise.state in PREPARE):
         return "context", "nothing proves that the partition was there before the transaction"
     if promise.state in PREPARE:
-        alive = alive_ms(coordinator, promise.prepare_leader_epoch)
+        epoch = promise.prepare_leader_epoch
+        alive = None if epoch is None else coordinator.alive.get(epoch)
         if promise.prepare_ms is None or alive is None:
             return "in_flight", "no time to judge by"
-        waited = alive - promise.prepare_ms
+        waited = waited_ms(alive, promise.prepare_ms)
         is_read = read_beyond(promise.prepare_ms, partition.read_until_ms, tolerances)
         if not is_read and not partition.is_crash_image:
             return "in_flight", "the partition may have been copied before its marker came"

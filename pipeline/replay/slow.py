@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.replay.alive import Alive, waited_ms
 from pipeline.replay.application import application
 from pipeline.replay.columns import NONE, Columns, Longs, Mask, groups
 from pipeline.replay.statement import Place, Statement, span
@@ -37,17 +38,17 @@ class Limits(NamedTuple):
 
 
 def statements(
-    transactions: Columns, newest: Mapping[tuple[int, int, int], int], limits: Limits
+    transactions: Columns, lived: Mapping[tuple[int, int, int], Alive], limits: Limits
 ) -> list[Statement]:
     """One statement for each transactional id and class.
 
     Args:
         transactions: Columns `NUMBERS` and `TEXTS` of `silver.transaction`.
-        newest: (copy, coordinator partition, leader epoch) -> newest record's time: until then the coordinator lived.
+        lived: (copy, coordinator partition, leader epoch) -> how long that coordinator lived.
         limits: What counts as slow.
     """
     one = transactions
-    open_ms, ended_ms = _durations(one, newest)
+    open_ms, ended_ms = _durations(one, lived)
     timeout = one["txn_timeout_ms"]
     is_ended = one["prepare_ms"] != NONE
     has_deadline = (timeout > 0) & (timeout != TWO_PHASE_TIMEOUT_MS)
@@ -63,13 +64,15 @@ def statements(
     return said
 
 
-def _durations(one: Columns, newest: Mapping[tuple[int, int, int], int]) -> tuple[Longs, Longs]:
+def _durations(one: Columns, lived: Mapping[tuple[int, int, int], Alive]) -> tuple[Longs, Longs]:
     """Ms from the first Ongoing to Prepare* (or as long as is known), and from there to Complete*; -1 unknown."""
     until = one["prepare_ms"].copy()
     is_same = one["prepare_leader_epoch"] == one["ongoing_leader_epoch"]
     for at in np.flatnonzero(one["state"] == ONGOING):
         key = (one["copy"][at], one["coordinator_partition"][at], one["ongoing_leader_epoch"][at])
-        until[at] = newest.get((int(key[0]), int(key[1]), int(key[2])), NONE)
+        alive = lived.get((int(key[0]), int(key[1]), int(key[2])))
+        begun = int(one["ongoing_ms"][at])
+        until[at] = NONE if alive is None else begun + waited_ms(alive, begun)
         is_same[at] = True
     is_known = is_same & (one["ongoing_ms"] != NONE) & (until != NONE)
     open_ms = np.where(is_known, until - one["ongoing_ms"], NONE)

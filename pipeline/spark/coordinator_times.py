@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from pipeline.replay.alive import Alive, alive
 from pipeline.spark import stored
 from schemas import bronze
 
@@ -21,8 +24,8 @@ _COLUMNS = (
 
 def coordinator_times(
     output: str, run_id: str, starts: Mapping[int, int]
-) -> tuple[dict[int, dict[int, int]], dict[int, int | None], int]:
-    """Newest and first append times of the coordinators' logs, and the longest timeout that they granted.
+) -> tuple[dict[int, dict[int, Alive]], dict[int, int | None], int]:
+    """How long each leader epoch lived, first append times of the coordinators' logs, longest timeout that they granted.
 
     Args:
         output: Output root.
@@ -30,30 +33,36 @@ def coordinator_times(
         starts: Replica of `__transaction_state` -> offset from which its history is complete.
 
     Returns:
-        Replica -> leader epoch -> newest append in ms; replica -> ms of the first record at or above its start; and
-        the longest transaction timeout in ms, 0 without any.
+        Replica -> leader epoch -> how long it lived; replica -> ms of the first record at or above its start; and the
+        longest transaction timeout in ms, 0 without any.
     """
-    newest: dict[int, dict[int, int]] = {}
+    newest: dict[int, dict[int, Alive]] = {}
     lowest: dict[int, tuple[int, int | None]] = {}
     longest_ms = 0
     for piece in stored.pieces(bronze.TXN_STATE, output, run_id, _COLUMNS):
         longest_ms = max(longest_ms, pc.max(piece["txn_timeout_ms"]).as_py() or 0)
-        times = piece.group_by(["replica_id", "partition_leader_epoch"]).aggregate(
-            [("max_timestamp_ms", "max")]
-        )
-        for row in times.to_pylist():
-            replica, epoch, ms = (
-                row["replica_id"],
-                row["partition_leader_epoch"],
-                row["max_timestamp_ms_max"],
-            )
-            if replica in starts and ms is not None:
+        for replica, epoch, found in _times(piece):
+            if replica in starts:
                 epochs = newest.setdefault(replica, {})
-                epochs[epoch] = max(epochs.get(epoch, ms), ms)
+                earlier = epochs[epoch].pulse if epoch in epochs else ()
+                epochs[epoch] = alive(np.append(found, np.array(earlier, np.int64)))
         for replica in pc.unique(piece["replica_id"]).to_pylist():
             if replica in starts:
                 _lower(lowest, replica, _first(piece, replica, starts[replica]))
     return newest, {replica: ms for replica, (_, ms) in lowest.items()}, longest_ms
+
+
+def _times(piece: pa.Table) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Replica, leader epoch and the times of its appends."""
+    held = piece.filter(pc.is_valid(piece["max_timestamp_ms"]))
+    replicas, epochs, ms = (
+        held[name].to_numpy()
+        for name in ("replica_id", "partition_leader_epoch", "max_timestamp_ms")
+    )
+    order = np.lexsort((epochs, replicas))
+    begins = np.flatnonzero(np.diff(replicas[order]) | np.diff(epochs[order])) + 1
+    for rows in np.split(order, begins) if len(order) else ():
+        yield int(replicas[rows[0]]), int(epochs[rows[0]]), ms[rows]
 
 
 def _first(piece: pa.Table, replica: int, start: int) -> tuple[int, int | None] | None:

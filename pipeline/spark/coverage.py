@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from pipeline.config import Config
+from pipeline.replay.alive import Alive
 from pipeline.replay.coverage import (
     ALWAYS,
     NEVER,
@@ -119,7 +120,7 @@ def coordinator_logs(
 def coverage(
     plan: Plan,
     facts: list[ReplicaFacts],
-    newest: dict[int, dict[int, int]],
+    newest: dict[int, dict[int, Alive]],
     counts: dict[int, int | None],
     config: Config,
     longest_timeout_ms: int = 0,
@@ -129,7 +130,7 @@ def coverage(
     Args:
         plan: What was found.
         facts: All replicas, with frontiers.
-        newest: Replica id of a coordinator partition -> coordinator epoch -> newest append time.
+        newest: Replica id of a coordinator partition -> coordinator epoch -> how long it lived.
         counts: Copy -> number of partitions of `__transaction_state`.
         config: The configuration.
         longest_timeout_ms: The longest transaction timeout that a coordinator of the copy granted: the brokers' maximum
@@ -213,10 +214,10 @@ def _everything(
     is_read = count is not None and all(
         number in mine or _is_empty(plan, copy, number) for number in range(count)
     )
-    newest: dict[int, int] = {}
+    newest: dict[int, Alive] = {}
     for one in mine.values():
-        for epoch, ms in one.newest_ms.items():
-            newest[epoch] = max(newest.get(epoch, NEVER), ms)
+        for epoch, alive in one.alive.items():
+            newest[epoch] = max(newest.get(epoch, alive), alive)
     return CoordinatorCoverage(
         min((one.read_until_ms for one in mine.values()), default=ALWAYS),
         max((one.frontier_ms for one in mine.values()), default=NEVER),

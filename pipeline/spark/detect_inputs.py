@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.replay.alive import STUCK_LIFE_MS, settled_ms
 from pipeline.replay.coverage import NO_COORDINATOR, is_behind
 from pipeline.replay.version_bounds import is_fixed, parsed
 from pipeline.spark import tables
@@ -180,14 +181,16 @@ def log_end(run: Run) -> DataFrame:
 
 def coordinator_newest(run: Run) -> Held:
     """Newest record by coordinator partition and epoch; only joined to others, so it counts as empty."""
-    places = {one.replica_id: one for one in run.facts}
+    places = {one.replica_id: (one.copy, one.partition) for one in run.facts}
     rows = [
-        (places[replica].copy, places[replica].partition, epoch, ms)
+        (*places[replica], epoch, one.newest_ms, settled_ms(one, STUCK_LIFE_MS))
         for replica, epochs in sorted(run.newest.items())
-        for epoch, ms in sorted(epochs.items())
+        for epoch, one in sorted(epochs.items())
         if replica in places
     ]
-    ddl = "copy int, coordinator_partition int, leader_epoch int, newest_ms bigint"
+    ddl = (
+        "copy int, coordinator_partition int, leader_epoch int, newest_ms bigint, settled_ms bigint"
+    )
     return Held(tables.local(run.spark, rows, ddl), True)
 
 

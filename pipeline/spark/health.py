@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipeline.config import Config
 from pipeline.replay import fencing, ids, slow
+from pipeline.replay.alive import Alive
 from pipeline.replay.columns import Collector, Columns
 from pipeline.replay.ids import Extent
 from pipeline.replay.statement import DDL, Statement
@@ -41,7 +42,7 @@ def health(run: Run) -> Held:
     said = statements(
         columns(run, silver.TRANSACTION, slow.NUMBERS, slow.TEXTS),
         steps(run),
-        newest_ms(run.facts, run.newest),
+        lived(run.facts, run.newest),
         run.config,
     )
     owners = stored.rows(silver.OWNER, run.output, run.run_id, _OWNER).to_pylist()
@@ -57,7 +58,7 @@ def health(run: Run) -> Held:
 def statements(
     transactions: Columns,
     steps: Columns,
-    newest: Mapping[tuple[int, int, int], int],
+    lived: Mapping[tuple[int, int, int], Alive],
     config: Config,
 ) -> Said:
     """Everything that transactions and steps say.
@@ -65,7 +66,7 @@ def statements(
     Args:
         transactions: Columns of `silver.transaction`.
         steps: Columns of `silver.coordinator_step` that burn an epoch, expire or begin an id.
-        newest: (copy, coordinator partition, leader epoch) -> newest record's time.
+        lived: (copy, coordinator partition, leader epoch) -> how long that coordinator lived.
         config: Thresholds.
     """
     limits = config.health
@@ -81,22 +82,22 @@ def statements(
     fences = steps.where(steps.is_in("cause", *fencing.CAUSES))
     begun = steps.where(steps.is_in("cause", ids.EXPIRY, ids.INIT))
     return [
-        *(("slow_transaction", one) for one in slow.statements(transactions, newest, late)),
+        *(("slow_transaction", one) for one in slow.statements(transactions, lived, late)),
         *(("fencing_storm", one) for one in fencing.statements(fences, storm)),
         *(("id_hygiene", one) for one in ids.statements(transactions, begun, use)),
     ]
 
 
-def newest_ms(
-    facts: Iterable[ReplicaFacts], newest: Mapping[int, Mapping[int, int]]
-) -> dict[tuple[int, int, int], int]:
-    """(copy, coordinator partition, leader epoch) -> newest record's time."""
+def lived(
+    facts: Iterable[ReplicaFacts], newest: Mapping[int, Mapping[int, Alive]]
+) -> dict[tuple[int, int, int], Alive]:
+    """(copy, coordinator partition, leader epoch) -> how long that coordinator lived."""
     places = {one.replica_id: (one.copy, one.partition) for one in facts}
     return {
-        (*places[replica_id], epoch): ms
+        (*places[replica_id], epoch): alive
         for replica_id, epochs in newest.items()
         if replica_id in places
-        for epoch, ms in epochs.items()
+        for epoch, alive in epochs.items()
     }
 
 

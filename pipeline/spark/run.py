@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.config import Config
+from pipeline.replay.alive import Alive
 from pipeline.spark import bronze, tables
 from pipeline.spark.bronze import Ingested
 from pipeline.spark.partition_input import Coverage
@@ -32,7 +33,7 @@ class Run(NamedTuple):
     config: Config
     facts: list[ReplicaFacts]
     coverage: Coverage
-    newest: dict[int, dict[int, int]]
+    newest: dict[int, dict[int, Alive]]
     counts: dict[int, int | None]
     expired: tuple[str, ...]
 

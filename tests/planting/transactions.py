@@ -12,6 +12,8 @@ from tests.planting.copied import CopiedLogs, Row
 TOPIC = "__transaction_state"
 PREPARE = (builders.PREPARE_COMMIT, builders.PREPARE_ABORT)
 COMPLETE = (builders.COMPLETE_COMMIT, builders.COMPLETE_ABORT)
+TICKS = 12
+"""Records of a coordinator that lives on."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +131,17 @@ class Coordinator:
             del self.rows[state.partition][state.index]
 
     def tick(self, partition: int, after_ms: int) -> None:
-        """Let the coordinator live on: a new id's Empty record, that much after the last one."""
+        """Let the coordinator live on for so long after the last record: Empty records of new ids, one by one."""
         last = self.rows[partition][-1]
-        name = self.name("tick", partition)
         version = struct.unpack_from(">h", last.record()[1])[0]
-        time_ms = last.time_ms + after_ms
-        value = builders.txn_value(
-            builders.EMPTY, producer_id=99_000 + partition, partitions=None, last_update_ms=time_ms,
-            version=version,
-        )  # fmt: skip
-        self.insert(partition, len(self.rows[partition]), name, value, time_ms)
+        for number in range(1, TICKS + 1):
+            name = self.name(f"tick-{number}", partition)
+            time_ms = last.time_ms + after_ms * number // TICKS
+            value = builders.txn_value(
+                builders.EMPTY, producer_id=99_000 + 100 * number + partition, partitions=None,
+                last_update_ms=time_ms, version=version,
+            )  # fmt: skip
+            self.insert(partition, len(self.rows[partition]), name, value, time_ms)
 
     def name(self, prefix: str, partition: int) -> str:
         """Return an id that belongs into the partition."""

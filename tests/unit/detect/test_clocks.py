@@ -61,3 +61,34 @@ def test_a_clock_that_was_put_back_reads_no_file_further_than_it_goes(
         else:
             logs.transaction(at)
     assert logs.said(tmp_path, states=copied, is_clean=False) == set()
+
+
+SYMPTOMS = ("lso_pinned", "slow_transaction")
+LIVES = {
+    "ongoing": "hanging_transaction/past_deadline",
+    "prepared": "hanging_transaction/prepare_stuck",
+    "marked": "coordinator_state/prepare_with_all_markers",
+}
+
+
+@pytest.mark.parametrize("jumps", [False, True], ids=["waited", "jumped"])
+@pytest.mark.parametrize("left", LIVES)
+def test_a_clock_that_jumped_is_no_time_that_passed(left: str, jumps: bool, tmp_path: Path) -> None:
+    """Three minutes of a coordinator that lived, or five seconds and a clock that was put three minutes ahead."""
+    logs, passed = Small(), 180_000
+    logs.state(-70_000, builders.EMPTY)
+    logs.state(-70_000, builders.EMPTY, 7)
+    for at in range(-60_000, 0, 5_000):
+        logs.transaction(at)
+    logs.state(0, builders.ONGOING, 7)
+    logs.write(2, 7)
+    if left != "ongoing":
+        logs.state(10, builders.PREPARE_COMMIT, 7)
+    if left == "marked":
+        logs.mark(12, 7)
+    for at in range(1_000, 6_000 if jumps else passed, 1_000):
+        logs.transaction(at + (passed if jumps and at > 3_000 else 0))
+    said = {
+        one for one in logs.said(tmp_path, is_clean=False) if one.partition("/")[0] not in SYMPTOMS
+    }
+    assert said == (set() if jumps else {LIVES[left]})

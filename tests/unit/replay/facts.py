@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.replay.alive import Alive
 from pipeline.replay.coverage import (
     ALWAYS,
     NEVER,
@@ -21,6 +22,14 @@ LATE_MS = 200_000
 """Well beyond grace and clock skew (31 s), timeout and abort scan (70 s)."""
 PATIENCE_MS = 31_000
 TOLERANCES = Tolerances()
+
+TICK_MS = 1_000
+"""A coordinator that lives writes so often: the time that passed for certain is shorter by as much."""
+
+
+def living(ms: int) -> Alive:
+    return Alive(ms, tuple(range(ms - 300 * TICK_MS, ms + 1, TICK_MS)))
+
 
 RUN = Run(
     producer_id=1, first_offset=10, min_epoch=0, max_epoch=0, is_open=True, is_transactional=True,
@@ -47,7 +56,7 @@ COMPLETE = PREPARED._replace(state=COMPLETE_COMMIT, complete_ms=NOW + 100)
 OWNER = OwnerState("id", 0, True, COMPLETE_COMMIT, 0, 0, NOW - 10_000)
 READ = PartitionCoverage(0, NOW + LATE_MS, is_one_instant=False)
 STOPPED = PartitionCoverage(0, ALWAYS, is_one_instant=True)
-COORDINATOR = CoordinatorCoverage(NOW + LATE_MS, NEVER, {0: NOW + LATE_MS}, True)
+COORDINATOR = CoordinatorCoverage(NOW + LATE_MS, NEVER, {0: living(NOW + LATE_MS)}, True)
 STOPPED_COORDINATOR = COORDINATOR._replace(read_until_ms=ALWAYS)
 
 
@@ -76,4 +85,5 @@ def until(ms: int) -> dict[str, Any]:
 
 
 def alive(ms: int, epoch: int = 0) -> CoordinatorCoverage:
-    return COORDINATOR._replace(newest_ms={epoch: ms})
+    """A coordinator that wrote every `TICK_MS` until then."""
+    return COORDINATOR._replace(alive={epoch: living(ms)})

@@ -14,6 +14,7 @@ from pipeline.replay.metrics import metrics
 from pipeline.replay.sidecar_check import LastData, LastMarker, LogPlace
 from pipeline.wire.producer_snapshot import SnapshotEntry
 from tests.columns_of import of_rows
+from tests.unit.replay.facts import living
 
 NOW = 1_795_000_000_000
 PLACE = LogPlace(0, "t", 0, 1, 0, 0, 100, True, None, False)
@@ -34,7 +35,7 @@ STORM = fencing.Limits(10, 600_000, 3, 300_000, 30)
 
 def _slow(**fields: Any) -> list[str]:
     one = of_rows([TRANSACTION | fields], slow.NUMBERS, slow.TEXTS)
-    return [said.label for said in slow.statements(one, {(0, 1, 0): NOW + 90_000}, SLOW)]
+    return [said.label for said in slow.statements(one, {(0, 1, 0): living(NOW + 90_000)}, SLOW)]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tests.unit.replay.facts import (
     RUN,
     STOPPED,
     STOPPED_COORDINATOR,
+    TICK_MS,
     alive,
     judged,
     owner,
@@ -183,10 +184,10 @@ OPEN_RUNS = {
     ),
     # Past its deadline: 60 s timeout, 10 s abort scan, 31 s patience.
     "past deadline": (
-        RUN, {"promises": [PROMISE], "coordinator": alive(NOW + 101_001)}, ("past_deadline", None, None),
+        RUN, {"promises": [PROMISE], "coordinator": alive(NOW + 101_001 + TICK_MS)}, ("past_deadline", None, None),
     ),
     "deadline not reached": (
-        RUN, {"promises": [PROMISE], "coordinator": alive(NOW + 101_000)}, ("open", None, None),
+        RUN, {"promises": [PROMISE], "coordinator": alive(NOW + 101_000 + TICK_MS)}, ("open", None, None),
     ),
     "another coordinator epoch was alive": (
         RUN, {"promises": [PROMISE], "coordinator": alive(NOW + LATE_MS, 4)}, ("open", None, None),

@@ -12,7 +12,6 @@ from pipeline.replay.coverage import (
     NO_COORDINATOR,
     NOT_COPIED,
     Tolerances,
-    alive_ms,
 )
 from pipeline.replay.ownership import (
     ALIGNMENTS,
@@ -32,8 +31,10 @@ from tests.unit.replay.facts import (
     PROMISE,
     READ,
     STOPPED,
+    TICK_MS,
     TOLERANCES,
     alive,
+    living,
 )
 from tests.unit.replay.histories import (
     COMPLETE_ABORT,
@@ -77,7 +78,7 @@ STATUSES = {
         PREPARED._replace(has_ambiguous=True), {"coordinator": alive(NOW + LATE_MS)}, "ambiguous",
     ),
     "prepare stuck": (
-        PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS + 1)}, "prepare_stuck",
+        PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS + TICK_MS + 1)}, "prepare_stuck",
     ),
     "prepared, and the partition was copied before its marker could come": (
         PREPARED, {"coordinator": alive(NOW + LATE_MS),
@@ -95,13 +96,13 @@ STATUSES = {
         PREPARED, {"coordinator": alive(NOW + LATE_MS),
                    "partition": READ._replace(read_until_ms=NOW, is_crash_image=True)}, "prepare_stuck",
     ),
-    "prepared just now": (PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS)}, "in_flight"),
+    "prepared just now": (PREPARED, {"coordinator": alive(NOW + 50 + PATIENCE_MS + TICK_MS)}, "in_flight"),
     "abort prepared, stuck": (
         PREPARED._replace(state=PREPARE_ABORT, outcome=ABORT), {"coordinator": alive(NOW + LATE_MS)},
         "prepare_stuck",
     ),
     "prepared, and no time of the coordinator": (
-        PREPARED, {"coordinator": COORDINATOR._replace(newest_ms={})}, "in_flight",
+        PREPARED, {"coordinator": COORDINATOR._replace(alive={})}, "in_flight",
     ),
     "abort complete, missing": (
         COMPLETE._replace(state=COMPLETE_ABORT, outcome=ABORT), {}, "missing",
@@ -122,7 +123,7 @@ def test_promises(name: str) -> None:
 
 def test_a_stopped_cluster_waits_for_nobody() -> None:
     """Prepare*, a stop of an hour, and a coordinator that has just come back."""
-    back = COORDINATOR._replace(newest_ms={0: NOW + 60, 2: NOW + 3_600_000})
+    back = COORDINATOR._replace(alive={0: living(NOW + 60), 2: living(NOW + 3_600_000)})
     status, _ = promise_status(
         PREPARED, partition=READ, coordinator=back, history_from_ms=BEFORE, has_open_run=False,
         tolerances=TOLERANCES,
@@ -239,8 +240,3 @@ def test_markers_without_a_transaction(name: str) -> None:
 )
 def test_evidence_needs_the_file_that_would_hold_it(at: int, read: bool, wanted: bool) -> None:
     assert is_evidence(NOW + at, COORDINATOR._replace(is_read=read), TOLERANCES) is wanted
-
-
-def test_a_coordinator_is_alive_until_its_epochs_newest_record() -> None:
-    known = COORDINATOR._replace(newest_ms={0: 5, 2: 9})
-    assert [alive_ms(known, epoch) for epoch in (0, 2, 1, None)] == [5, 9, None, None]

@@ -1,0 +1,74 @@
+"""How long a coordinator provably lived after an event, by the times of its own records.
+
+Its clock may jump: NTP steps it, a virtual machine wakes up. What lies between two records then is not time
+that passed. So of all stretches between an event and the newest record the longest one proves nothing, and the others
+do: one jump, wherever it lies, adds nothing to them.
+
+Kafka looks for timed-out transactions every `transaction.abort.timed.out.transaction.cleanup.interval.ms` of time that
+passed (`TransactionCoordinator.startup`), by the clock (`TransactionStateManager.timedOutTransactions`): behind a jump
+beyond the deadline a transaction is open for up to that long, legally.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+PULSE_MS = 1_000
+"""One record of each such span is kept; so much shorter than it was a wait may look."""
+PULSES = 1_000
+"""So many are kept: over 16 minutes of a busy coordinator."""
+STUCK_MS = 60_000
+"""A coordinator whose clock went on so far beyond the last marker of a transaction has forgotten its Complete*."""
+STUCK_LIFE_MS = 10_000
+"""Of which so much has to have passed for certain; Complete* follows the last marker within milliseconds."""
+
+
+class Alive(NamedTuple):
+    """One epoch of a coordinator's partition.
+
+    Attributes:
+        newest_ms: time of its newest record.
+        pulse: times of its last records, ascending, one for each `PULSE_MS`.
+    """
+
+    newest_ms: int
+    pulse: tuple[int, ...]
+
+
+def alive(times: NDArray[np.int64]) -> Alive:
+    """What the times of an epoch's records prove.
+
+    Args:
+        times: In ms, in any order, at least one.
+    """
+    ordered = np.sort(times)[::-1]
+    _, newest_of_each = np.unique(-(ordered // PULSE_MS), return_index=True)
+    kept = ordered[newest_of_each[:PULSES]][::-1]
+    return Alive(int(ordered[0]), tuple(kept.tolist()))
+
+
+def waited_ms(one: Alive, since_ms: int, until_ms: int | None = None) -> int:
+    """Time that passed for certain between an event and the newest record: all of it but the longest stretch.
+
+    Args:
+        one: The coordinator.
+        since_ms: Time of the event, by its clock.
+        until_ms: Records behind it do not count; None for all.
+    """
+    end = len(one.pulse) if until_ms is None else bisect_right(one.pulse, until_ms)
+    seen = [since_ms, *one.pulse[bisect_right(one.pulse, since_ms) : end]]
+    gaps = [later - earlier for earlier, later in pairwise(seen)]
+    return sum(gaps) - max(gaps, default=0)
+
+
+def settled_ms(one: Alive, patience_ms: int) -> int | None:
+    """Time of the newest record after which more than so much time passed for certain; None without one."""
+    for at in reversed(one.pulse):
+        if waited_ms(one, at) > patience_ms:
+            return at
+    return None
