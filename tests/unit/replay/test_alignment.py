@@ -67,7 +67,7 @@ def test_markers_whose_own_transactions_are_gone_do_not_vote() -> None:
     promises = [promise(381, 748), promise(972, 980), promise(1_169, 1_180)]
     cut = [marker(509), marker(529), marker(610)]
     own = [marker(620), marker(1_194), marker(1_400)]
-    assert aligned(cut + own, promises).promise.tolist()[3:] == [0, 2, -1]
+    assert aligned(cut + own, promises).promise.tolist()[3:] == [-1, 2, -1]
     found = aligned(cut + own, promises, evidence=[False] * 3 + [True] * 3)
     assert found.promise.tolist()[3:] == [0, 1, 2]
 
@@ -177,10 +177,42 @@ def test_the_new_coordinator_may_stamp_another_clock() -> None:
     early = marker(8_500, coordinator_epoch=1)
     assert aligned([*marks, early], owed).promise.tolist() == [0, 1, 2, 3, 4]
     same = [*owed[:4], owed[4] | {"prepare_leader_epoch": 1}]
-    behind = promise(12_000, 12_020, prepare_leader_epoch=1, complete_leader_epoch=1)
-    later = marker(12_010, coordinator_epoch=1)
-    found = aligned([*marks, early, later], [*same, behind])
-    assert found.promise.tolist() == [0, 1, 2, 3, -1, 5]
+    behind = (12_000, 12_700, 14_100)
+    more = [promise(at, at + 20, prepare_leader_epoch=1, complete_leader_epoch=1) for at in behind]
+    later = [marker(at + 10, coordinator_epoch=1) for at in behind]
+    found = aligned([*marks, early, *later], [*same, *more])
+    assert found.promise.tolist() == [0, 1, 2, 3, -1, 5, 6, 7]
+
+
+def test_a_misfit_at_the_end_may_be_a_step_of_a_clock() -> None:
+    """The last transaction but one lacks a marker, and nothing behind bears out the clock."""
+    owed = [promise(at, at + 20) for at in (0, 400, 1_130, 2_310, 9_000, 10_500)]
+    marks = [marker(at) for at in (10, 410, 1_140, 2_320, 8_500, 10_510)]
+    assert aligned(marks, owed).promise.tolist() == [0, 1, 2, 3, 4, 5]
+    stray = [*marks[:4], marker(2_810), marker(9_010), marker(10_510)]
+    assert aligned(stray, owed).promise.tolist() == [0, 1, 2, 3, -1, 4, 5]
+
+
+def test_a_repeat_may_be_the_next_transactions_only_marker() -> None:
+    owed = [promise(at, at + 20) for at in (0, 400, 1_130, 2_310, 3_000)]
+    marks = [marker(at) for at in (10, 410, 1_140, 2_315, 2_325)]
+    found = aligned(marks, owed)
+    assert found.promise.tolist() == [0, 1, 2, 3, -1]
+    assert found.is_ambiguous.tolist() == [False] * 4 + [True]
+    assert aligned(marks, owed[:4]).promise.tolist() == [0, 1, 2, 3, 3]
+
+
+def test_regular_transactions_do_not_hide_clocks_that_are_far_apart() -> None:
+    """Each marker fits the transaction before its own, but for outcomes; three seconds explain all of them."""
+    kinds = [ABORT if at in (7, 15) else COMMIT for at in range(24)]
+    owed = [promise(3_000 * at, 3_000 * at + 20, kind) for at, kind in enumerate(kinds)]
+    marks = [marker(3_000 * at + 3_010, kind) for at, kind in enumerate(kinds)]
+    found = aligned(marks, owed)
+    assert found.is_untimed.all()
+    torn = [marker(3_000 * at + 10, COMMIT if at == 7 else kind) for at, kind in enumerate(kinds)]
+    found = aligned(torn, owed)
+    assert not found.is_untimed.any()
+    assert found.promise.tolist() == list(range(24))
 
 
 def test_version_2_repeats_only_the_last_epoch() -> None:
