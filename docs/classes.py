@@ -182,6 +182,12 @@ CLASSES: dict[str, tuple[Class, ...]] = {
             lost_tail="the replica of the newer leader epoch lacks an acknowledged tail",
         ),
         Class("uncommitted_tail", "info", "proven", "the difference was never acknowledged"),
+        Class(
+            "other_incarnation",
+            "info",
+            "consistent_with",
+            "without topic ids: perhaps left of a deleted topic of the same name",
+        ),
     ),
     "damaged_log": (
         *_same(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.replay.coverage import is_behind
+from pipeline.replay.lineage import Lineage, may_be_of_two_topics
 from pipeline.spark.damage_inputs import damage_rows
 from pipeline.spark.detect_inputs import OWNED_STATUSES
 from pipeline.spark.replica_facts import ReplicaFacts
@@ -109,11 +110,24 @@ def divergence(one: Replayed) -> Iterator[Row]:
                 and (*place, row.producer_id, row.producer_epoch) in lost
                 for row in differing
             )
+            if main.topic_id is None and ours and _is_stranger(ours, _batches(one, other)):
+                continue
             if first < (other.high_watermark or 0) or is_lost:
                 has_other = any(row.base_offset in ours for row in differing)
                 label = "same_offset_other_bytes" if has_other else "lost_tail"
                 where = {"topic": main.topic, "partition": main.partition, "first_offset": first}
                 yield finding("replica_divergence", label, "critical", where)
+
+
+def _is_stranger(ours: Row, theirs: Row) -> bool:
+    has_shared = any(not _differs(ours.get(at), row, 0) for at, row in theirs.items())
+    return may_be_of_two_topics(_lineage(ours), _lineage(theirs), has_shared=has_shared)
+
+
+def _lineage(batches: Row) -> Lineage:
+    epochs = [row.partition_leader_epoch for row in batches.values()]
+    times = [row.max_timestamp_ms for row in batches.values() if row.max_timestamp_ms is not None]
+    return Lineage(min(batches), min(epochs), max(epochs), min(times, default=None))
 
 
 def _differs(ours: Any, theirs: Any, end: int) -> bool:

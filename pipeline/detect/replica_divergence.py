@@ -10,7 +10,8 @@ where the offset lies below the
 high watermark of the replica with the older leader epoch, or its tail was acknowledged otherwise.
 
 Normal: a follower that lags; a tail above the high watermark that a clean election truncated
-(`uncommitted_tail`, info).
+(`uncommitted_tail`, info). Without topic ids (brokers before 2.8), a directory that was left of a deleted topic of the
+same name (`other_incarnation`, info): no batch is in both replicas, and their leader epochs do not follow each other.
 
 Refuted by: a copy of the older replica that was taken before it truncated its tail.
 """
@@ -29,6 +30,11 @@ FIXED_IN = {
     "*": "unclean.leader.election.enable=false",
 }
 
+_STALE = (
+    "Nothing shows that these directories ever held the same topic. If it was deleted and made anew, take the old "
+    "directory out of the copy, and out of the broker's log.dirs; if not, the older replica's files hold lost records."
+)
+
 
 def find(*, divergence: DataFrame) -> DataFrame:
     """One finding a pair of replicas.
@@ -36,15 +42,18 @@ def find(*, divergence: DataFrame) -> DataFrame:
     Args:
         divergence: copy, topic, partition, broker_id, other_broker_id, class, offset, last_offset,
         high_watermark, is_acknowledged,
-            older_epoch, newer_epoch.
+            older_epoch, newer_epoch, is_same_topic.
     """
-    is_lost = F.col("is_acknowledged")
+    is_other = ~F.col("is_same_topic")
+    is_lost = F.col("is_acknowledged") & ~is_other
     return findings(
         divergence,
         code=CODE,
-        class_=F.when(is_lost, F.col("class")).otherwise(F.lit("uncommitted_tail")),
+        class_=F.when(is_other, F.lit("other_incarnation"))
+        .when(is_lost, F.col("class"))
+        .otherwise(F.lit("uncommitted_tail")),
         severity=F.when(is_lost, F.lit("critical")).otherwise(F.lit("info")),
-        certainty="proven",
+        certainty=F.when(is_other, F.lit("consistent_with")).otherwise(F.lit("proven")),
         **on(
             topic="topic", partition="partition", first_offset="offset", last_offset="last_offset"
         ),
@@ -58,7 +67,9 @@ def find(*, divergence: DataFrame) -> DataFrame:
                 "Keep the older replica's files: they hold acknowledged records that the leader lost. Turn "
                 "unclean.leader.election.enable off and write the lost records again."
             ),
-        ).otherwise(F.lit("None: what was not replicated was not acknowledged under acks=all.")),
+        )
+        .when(is_other, F.lit(_STALE))
+        .otherwise(F.lit("None: what was not replicated was not acknowledged under acks=all.")),
         refuted_by="a copy in which the older replica had been truncated before",
         evidence=[here("offset", "first offset that differs")],
     )

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.replay.lineage import Lineage, may_be_of_two_topics
 from pipeline.spark import tables
 from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.run import Run
@@ -16,13 +17,15 @@ from schemas import bronze, silver
 
 _DIVERGENCE = (
     "copy int, topic string, partition int, broker_id int, other_broker_id int, class string, offset bigint, "
-    "last_offset bigint, high_watermark bigint, is_acknowledged boolean, older_epoch int, newer_epoch int"
+    "last_offset bigint, high_watermark bigint, is_acknowledged boolean, older_epoch int, newer_epoch int, "
+    "other_id bigint"
 )
 
 _PAIR = (
     "main_id bigint, other_id bigint, copy int, topic string, partition int, broker_id int, other_broker_id int, "
     "floor bigint, main_end bigint, high_watermark bigint, older_epoch int, newer_epoch int"
 )
+_STRANGER = "other_id bigint, is_same_topic boolean"
 _BATCH = (
     "replica_id",
     "base_offset",
@@ -33,6 +36,7 @@ _BATCH = (
     "producer_epoch",
     "is_transactional",
     "is_control",
+    "max_timestamp_ms",
 )
 _KEY = (
     "copy",
@@ -53,11 +57,14 @@ def divergence(run: Run) -> Held:
     for one in run.facts:
         groups[one.copy, one.topic, one.partition].append(one)
     pairs = []
+    nameless: dict[int, int] = {}
     for members in groups.values():
         main = next(one for one in members if one.is_replayed)
         for other in members:
             if other is main or other.topic_id != main.topic_id:
                 continue
+            if main.topic_id is None:
+                nameless[other.replica_id] = main.replica_id
             floor = max(main.history_start_offset, other.history_start_offset)
             pairs.append(
                 (
@@ -76,8 +83,13 @@ def divergence(run: Run) -> Held:
                 )
             )
     if not pairs:
-        return Held(tables.local(run.spark, [], _DIVERGENCE), True)
-    return tables.localise(_first_differences(run, pairs))
+        return Held(tables.local(run.spark, [], f"{_DIVERGENCE}, is_same_topic boolean"), True)
+    found = tables.localise(_first_differences(run, pairs))
+    strangers = [] if found.is_empty or not nameless else _strangers(run, nameless)
+    told = F.broadcast(tables.local(run.spark, strangers, _STRANGER))
+    is_same = F.coalesce("is_same_topic", F.lit(True)).alias("is_same_topic")
+    rows = found.rows.join(told, "other_id", how="left").select(*found.rows.columns, is_same)
+    return Held(rows, found.is_empty)
 
 
 def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
@@ -109,7 +121,37 @@ def _first_differences(run: Run, pairs: list[tuple[Any, ...]]) -> DataFrame:
         is_acknowledged.alias("is_acknowledged"),
         "older_epoch",
         "newer_epoch",
+        "other_id",
     )
+
+
+def _strangers(run: Run, nameless: dict[int, int]) -> list[tuple[int, bool]]:
+    """Replicas without a topic id that may be of another topic of the same name than the one that is replayed."""
+    batches = _batches(run)
+    ids = tables.local(run.spark, list(nameless.items()), "replica_id bigint, main_id bigint")
+    bytes_of = ["base_offset", "crc", "partition_leader_epoch"]
+    mine = batches.select(F.col("replica_id").alias("main_id"), *bytes_of)
+    theirs = batches.select("replica_id", *bytes_of).join(F.broadcast(ids), "replica_id")
+    both = theirs.join(mine, ["main_id", *bytes_of], how="left_semi").select("replica_id")
+    shared = {row["replica_id"] for row in both.distinct().collect()}
+    of_either = [(one,) for one in {*nameless, *nameless.values()}]
+    spans = batches.join(
+        F.broadcast(tables.local(run.spark, of_either, "replica_id bigint")), "replica_id"
+    )
+    epoch = F.col("partition_leader_epoch")
+    lineages = {
+        row[0]: Lineage(*row[1:])
+        for row in spans.groupBy("replica_id")
+        .agg(F.min("base_offset"), F.min(epoch), F.max(epoch), F.min("max_timestamp_ms"))
+        .collect()
+    }
+    return [
+        (other, False)
+        for other, main in nameless.items()
+        if other in lineages
+        and main in lineages
+        and may_be_of_two_topics(lineages[main], lineages[other], has_shared=other in shared)
+    ]
 
 
 def _batches(run: Run) -> DataFrame:
