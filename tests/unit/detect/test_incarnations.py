@@ -10,9 +10,10 @@ from pipeline.replay.lineage import Lineage, may_be_of_two_topics
 from tests import builders, log_layout, pure_audit
 
 TOPIC = "orders"
+DAY_MS = 86_400_000
 
 
-def _replica(
+def replica(
     root: Path, node: int, epochs: list[int], *, later_ms: int, has_id: bool, is_shared: bool
 ) -> None:
     """One batch a leader epoch given, `later_ms` later; the first one not, where it is shared."""
@@ -48,8 +49,8 @@ FOUND = [("replica_divergence", "same_offset_other_bytes")]
 def test_same_offsets_of_two_topics(
     left: list[int], anew: list[int], has_id: bool, wanted: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    _replica(tmp_path, 1, left, later_ms=0, has_id=has_id, is_shared=True)
-    _replica(tmp_path, 2, anew, later_ms=86_400_000, has_id=has_id, is_shared=left[0] == anew[0])
+    replica(tmp_path, 1, left, later_ms=0, has_id=has_id, is_shared=True)
+    replica(tmp_path, 2, anew, later_ms=DAY_MS, has_id=has_id, is_shared=left[0] == anew[0])
     assert [(row["code"], row["class"]) for row in pure_audit.accusations(tmp_path)] == wanted
 
 
