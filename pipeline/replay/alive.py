@@ -67,8 +67,15 @@ def waited_ms(one: Alive, since_ms: int, until_ms: int | None = None) -> int:
 
 
 def settled_ms(one: Alive, patience_ms: int) -> int | None:
-    """Time of the newest record after which more than so much time passed for certain; None without one."""
-    for at in reversed(one.pulse):
-        if waited_ms(one, at) > patience_ms:
-            return at
+    """Newest time of an event after which more than so much time passed for certain; None without one."""
+    longest = 0
+    for number in range(len(one.pulse) - 1, -1, -1):
+        at = one.pulse[number]
+        behind = one.newest_ms - at
+        if behind > patience_ms:
+            before = max(patience_ms - behind + longest + 1, 0)
+            if number == 0 or at - before > one.pulse[number - 1]:
+                return at - before
+        if number:
+            longest = max(longest, at - one.pulse[number - 1])
     return None

@@ -9,6 +9,7 @@ and `TransactionMarkerChannelManager`, so that whatever it writes is legal: what
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections.abc import Callable, Iterator
 
@@ -30,6 +31,12 @@ from tests.property.model_types import (
     Transaction,
 )
 
+DRIFT = 2e-4
+"""Quartz is off by 200 ppm at most."""
+STEP_MS = 150
+LIFE_MS = 90_000
+"""Some time in the lives that are told here, each clock is stepped once."""
+
 
 class Model(Coordinator):
     """The cluster: call it directly, or let clients run in it with `spawn` and `run`.
@@ -40,6 +47,7 @@ class Model(Coordinator):
         brokers: how many; internal topics have 2 partitions each.
         topics: topic -> partition count.
         skew_ms: each broker's clock is off by up to as much.
+        moving: the brokers' clocks also drift, are stepped by NTP and are off by parts of a millisecond.
     """
 
     def __init__(
@@ -50,6 +58,7 @@ class Model(Coordinator):
         brokers: int = 1,
         topics: dict[str, int] | None = None,
         skew_ms: int = 300,
+        moving: bool = False,
     ) -> None:
         self.rng = random.Random(seed)
         self.version = version
@@ -57,6 +66,11 @@ class Model(Coordinator):
         self.queue: list[tuple[int, int, Callable[[], None]]] = []
         self.ticket = 0
         self.skew = [0] + [self.rng.randint(-skew_ms, skew_ms) for _ in range(brokers)]
+        own = random.Random(f"clocks of {seed}")
+        self.pace = [
+            (own.random(), own.uniform(-DRIFT, DRIFT), own.randint(0, LIFE_MS), own.randint(-STEP_MS, STEP_MS))
+            for _ in self.skew
+        ] if moving else None  # fmt: skip
         self.brokers = brokers
         self.partitions: dict[TopicPartition, Partition] = {}
         self.transactions: dict[str, Transaction] = {}
@@ -103,7 +117,15 @@ class Model(Coordinator):
 
     def clock(self, partition: Partition) -> int:
         """Return the time of a partition's leader."""
-        return self.now + self.skew[partition.leader]
+        return self.now + self.ahead_ms(partition.leader, self.now)
+
+    def ahead_ms(self, broker: int, when: int) -> int:
+        """Return by how much a broker's clock, in whole ms, is ahead of the model's."""
+        if self.pace is None:
+            return self.skew[broker]
+        part, drift, stepped_at, step = self.pace[broker]
+        passed = when - START_MS
+        return self.skew[broker] + math.floor(part + drift * passed + step * (passed > stepped_at))
 
     # -- brokers ------------------------------------------------------------------------------
 

@@ -222,13 +222,15 @@ def life(
     brokers: int | None = None,
     transactions: int = 12,
     duration_ms: int = 120_000,
+    moving: bool = False,
 ) -> Model:
     """Return a cluster after a rough but correct life; the seed decides all that is not given."""
     pick = Model(seed).rng
     version = pick.choice([0, 1, 2]) if version is None else version
     model = Model(
-        seed, version=version, brokers=pick.choice([1, 1, 2, 3]) if brokers is None else brokers
-    )
+        seed, version=version, brokers=pick.choice([1, 1, 2, 3]) if brokers is None else brokers,
+        moving=moving,
+    )  # fmt: skip
     for number in range(model.rng.randint(2, 6)):
         client = version if model.rng.random() < 0.7 else min(version, 1)
         steps = transactional(

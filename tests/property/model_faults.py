@@ -185,7 +185,7 @@ def _lonely_marker(model: Model, outcome: int) -> tuple[Partition, int] | None:
     at = sum(other.true_ms <= when for other in part.entries)
     last = part.entries[at - 1]
     part.entries.insert(at, entry._replace(
-        true_ms=when, time_ms=when + model.skew[part.leader], outcome=outcome,
+        true_ms=when, time_ms=when + model.ahead_ms(part.leader, when), outcome=outcome,
         leader_epoch=last.leader_epoch,
     ))  # fmt: skip
     return part, at

@@ -170,11 +170,13 @@ def cut_history(model: Model) -> None:
     model.first_epoch = model.rng.randint(LAST_EPOCHS, LAST_EPOCHS + 4)
 
 
-def hard_life(seed: int, *, transactions: int = 10, duration_ms: int = 90_000) -> Model:
+def hard_life(
+    seed: int, *, transactions: int = 10, duration_ms: int = 90_000, moving: bool = False
+) -> Model:
     """Return a cluster after a hard but correct life; `model.cleaning` and `model.deleting` tell how to write it."""
     rng = random.Random(seed)
     version = rng.choice([0, 1, 2])
-    model = Model(seed, version=version, brokers=rng.choice([1, 2, 3]))
+    model = Model(seed, version=version, brokers=rng.choice([1, 2, 3]), moving=moving)
     if rng.random() < 0.4:
         cut_history(model)
     model.cleaning = rng.choice([0.0, 0.0, 0.5, 1.0])

@@ -30,9 +30,9 @@ AT_ONCE = 20
 """Histories of one test case: enough to name the culprit, few enough for a report."""
 
 
-def accused(seed: int, root: Path) -> list[str]:
-    """What an audit says against a clean history; every second one is easy or cut at once."""
-    model = life(seed) if seed % 4 == 0 else hard_life(seed)
+def accused(seed: int, root: Path, *, moving: bool = False) -> list[str]:
+    """What an audit says against a clean history; every fourth one is easy; on clocks that stand apart, or move."""
+    model = life(seed, moving=moving) if seed % 4 == 0 else hard_life(seed, moving=moving)
     rng = random.Random(seed)
     copies = (
         model_output.at_once(model),
@@ -55,6 +55,12 @@ def batches(first: int, last: int) -> list[range]:
 @pytest.mark.parametrize("seeds", batches(0, HISTORIES), ids=str)
 def test_a_clean_history_accuses_nobody(seeds: range, tmp_path: Path) -> None:
     assert [one for seed in seeds for one in accused(seed, tmp_path / str(seed))] == []
+
+
+@pytest.mark.parametrize("seeds", batches(0, HISTORIES // 2), ids=str)
+def test_clocks_that_move_accuse_nobody(seeds: range, tmp_path: Path) -> None:
+    found = [one for seed in seeds for one in accused(seed, tmp_path / str(seed), moving=True)]
+    assert found == []
 
 
 @pytest.mark.full

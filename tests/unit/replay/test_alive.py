@@ -49,6 +49,15 @@ def test_a_busy_coordinator_is_kept_short() -> None:
 
 def test_what_came_before_a_settled_time_was_waited_for() -> None:
     one = alive(np.array(STEADY))
-    assert settled_ms(one, 60_000) == 38_000
-    assert waited_ms(one, 38_000) > 60_000 >= waited_ms(one, 39_000)
-    assert settled_ms(one, 99_000) is None
+    assert settled_ms(one, 60_000) == 38_999
+    assert settled_ms(one, 99_000) == -1
+    assert settled_ms(one, 100_000) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_newest_settled_time_is_just_old_enough(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one = alive(np.cumsum(rng.choice([1_000, 1_500, 9_000, 40_000], 12)))
+    settled = settled_ms(one, 20_000)
+    assert settled is not None
+    assert waited_ms(one, settled) > 20_000 >= waited_ms(one, settled + 1)
