@@ -25,7 +25,7 @@ _COLUMNS = (
 def coordinator_times(
     output: str, run_id: str, starts: Mapping[int, int]
 ) -> tuple[dict[int, dict[int, Alive]], dict[int, int | None], int]:
-    """How long each leader epoch lived, first append times of the coordinators' logs, longest timeout that they granted.
+    """How long each leader epoch lived, first append times of the coordinators' logs, longest timeout granted.
 
     Args:
         output: Output root.
