@@ -36,6 +36,28 @@ def test_dense_transactions_on_clocks_half_a_millisecond_apart(tmp_path: Path) -
     assert _said(tmp_path) == []
 
 
+@pytest.mark.parametrize("step_ms", [-420, 90])
+@pytest.mark.parametrize("gap_ms", [(100, 400), (1_000, 1_000), (5_000, 20_000)], ids=str)
+@pytest.mark.parametrize("left", [2, 3, 58])
+def test_a_step_at_an_end_of_the_log(
+    left: int, gap_ms: tuple[int, int], step_ms: int, tmp_path: Path
+) -> None:
+    """Few markers before it or behind it: too few to bear out what the clock was."""
+    at_ms = (60 - left) * (sum(gap_ms) / 2 + 40)
+    slow = {"gap_ms": gap_ms, "latency_ms": (5, 40), "count": 60}
+    life(tmp_path / "step", lambda now: step_ms if now > at_ms else 0, **slow)  # type: ignore[arg-type]  # plain kwargs
+    assert _said(tmp_path / "step") == []
+
+
+@pytest.mark.parametrize("ahead_ms", [-3_010, 1_015, 3_010])
+@pytest.mark.parametrize("gap_ms", [(100, 100), (1_000, 1_000), (2_990, 3_010)], ids=str)
+def test_regular_commits_hide_no_clock_that_is_seconds_off(
+    gap_ms: tuple[int, int], ahead_ms: int, tmp_path: Path
+) -> None:
+    life(tmp_path, lambda now: ahead_ms, gap_ms=gap_ms, count=60)
+    assert _said(tmp_path) == []
+
+
 def test_clocks_beyond_tolerance_are_told_not_judged(tmp_path: Path) -> None:
     """They must not look clean either: `marker_audit`/`other_clock` counts these markers."""
     life(tmp_path, CLOCKS["ahead-beyond-tolerance"])
