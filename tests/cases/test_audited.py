@@ -30,7 +30,8 @@ def test_a_replacement_under_another_id(is_late: bool, tmp_path: Path) -> None:
     logs.write(2, WORKER)
     logs.transaction(238, REPLACEMENT)
     if is_late:
-        logs.transaction(LATE_MS, OTHER)
+        for at in range(20_000, LATE_MS + 1, 20_000):
+            logs.transaction(at, OTHER)
     wanted = {"hanging_transaction/past_deadline", "lso_pinned/pinned"} if is_late else set()
     assert logs.said(tmp_path) - HEALTH == wanted
 
