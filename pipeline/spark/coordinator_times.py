@@ -54,11 +54,8 @@ def coordinator_times(
 
 def _times(piece: pa.Table) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Replica, leader epoch and the times of its appends."""
-    held = piece.filter(pc.is_valid(piece["max_timestamp_ms"]))
-    replicas, epochs, ms = (
-        held[name].to_numpy()
-        for name in ("replica_id", "partition_leader_epoch", "max_timestamp_ms")
-    )
+    held = piece.select(["replica_id", "partition_leader_epoch", "max_timestamp_ms"]).drop_null()
+    replicas, epochs, ms = (column.to_numpy() for column in held.columns)
     order = np.lexsort((epochs, replicas))
     begins = np.flatnonzero(np.diff(replicas[order]) | np.diff(epochs[order])) + 1
     for rows in np.split(order, begins) if len(order) else ():

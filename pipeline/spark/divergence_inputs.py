@@ -86,6 +86,8 @@ def divergence(run: Run) -> Held:
         return Held(tables.local(run.spark, [], f"{_DIVERGENCE}, is_same_topic boolean"), True)
     found = tables.localise(_first_differences(run, pairs))
     strangers = [] if found.is_empty or not nameless else _strangers(run, nameless)
+    if not strangers:
+        return found._replace(rows=found.rows.withColumn("is_same_topic", F.lit(True)))
     told = F.broadcast(tables.local(run.spark, strangers, _STRANGER))
     is_same = F.coalesce("is_same_topic", F.lit(True)).alias("is_same_topic")
     rows = found.rows.join(told, "other_id", how="left").select(*found.rows.columns, is_same)
