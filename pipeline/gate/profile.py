@@ -44,6 +44,8 @@ _SUMS = {
     "silver.transaction": "partition_count",
     "silver.partition_txn": "record_count",
 }
+_ENTRIES = BRONZE[:3]
+"""What is read from segments: told apart by its place there; segments that overlap hold an offset twice."""
 _IN_FOLDERS = ("run_id", "kind")
 
 
@@ -143,7 +145,7 @@ def _count(table: Table, output: str, run_id: str) -> TableProfile:
             outside[column] = outside.get(column, 0) + _outside(piece[column], accepted[column])
         added += int(pc.sum(piece[total]).as_py() or 0) if total else 0
     types = {column: _word(kind) for column, kind in stored.types(table, output, run_id).items()}
-    doubles = 0 if table in BRONZE else _doubles(table, output, run_id)
+    doubles = _doubles(table, output, run_id)
     rows = count if told.rows is None else told.rows
     return TableProfile(table, types, rows, nulls, outside, doubles, added)
 
@@ -200,7 +202,8 @@ def _outside(values: pa.ChunkedArray, accepted: tuple[int | str, ...]) -> int:
 def _doubles(table: Table, output: str, run_id: str) -> int:
     """Rows more than keys, among the first `KEYS_CHECKED` or a few more."""
     held: list[pa.Table] = []
-    names = [column for column in table.key if column not in _IN_FOLDERS]
+    key = bronze_tables.ENTRY.key if table in _ENTRIES else table.key
+    names = [column for column in key if column not in _IN_FOLDERS]
     for piece in stored.pieces(table, output, run_id, names):
         held.append(piece.slice(0, KEYS_CHECKED))
         if sum(map(len, held)) >= KEYS_CHECKED:

@@ -143,6 +143,14 @@ def test_a_hole_that_is_told_is_no_offence(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("table", ["entry", "segment"])
+def test_a_row_that_stands_twice_in_bronze_fails(table: str, tmp_path: Path) -> None:
+    rows = stored_output.tables()
+    rows[table].append(dict(rows[table][0]))
+    output = stored_output.write(tmp_path, rows, stored_output.summary())
+    assert _outcomes(output, only="bronze.keys")["bronze.keys"].outcome == "failed"
+
+
 def test_damage_with_a_reason_accounts_for_its_bytes(tmp_path: Path) -> None:
     rows = stored_output.tables()
     rows["segment"][0].update(size_bytes=250)
