@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 POINTS = [f"{when} {one.layer}.{one.name}" for one in PHYSICAL for when in ("before", "after")]
 EARLIER, RUN = "earlier", "night"
 KEPT = "after-round-"
-SAME = ("findings.jsonl", "junit.xml")
-"""Files of a run that tell nothing of times and paths."""
+SAME = ("findings.jsonl", "summary.md")
+"""Files of a run that tell nothing of times, paths and command lines."""
 LOCKED = 4
 
 
