@@ -19,7 +19,7 @@ from pipeline.spark.arrow import arrow_schema
 from schemas import bronze, silver
 from schemas.table import Table
 
-PIECE_ROWS = 262_144
+PIECE_ROWS = 65_536
 KIND = "kind"
 _PHYSICAL: dict[Table, Table] = {
     silver.COORDINATOR_STEP: silver.COORDINATOR,
