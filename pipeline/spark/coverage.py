@@ -21,7 +21,7 @@ from pipeline.replay.coverage import (
 from pipeline.spark.coordinator_rows import CoordinatorLog
 from pipeline.spark.partition_input import Coverage
 from pipeline.spark.plan import Plan
-from pipeline.spark.replica_facts import ReplicaFacts, instants
+from pipeline.spark.replica_facts import ReplicaFacts, instants, is_left
 from schemas.codes import METADATA_TOPIC, OFFSETS_TOPIC, TXN_TOPIC
 
 MANY_PARTITIONS = 10
@@ -137,6 +137,7 @@ def coverage(
             is no shorter, whatever the settings say.
     """
     broker_ms = _broker_times(facts)
+    dirs = {log_dir.path: log_dir for log_dir in plan.log_dirs}
     clean = {log_dir.path: log_dir.is_clean_shutdown for log_dir in plan.log_dirs}
     some_clean = {log_dir.copy for log_dir in plan.log_dirs if log_dir.is_clean_shutdown}
     partitions: dict[tuple[int, str, int], PartitionCoverage] = {}
@@ -144,7 +145,10 @@ def coverage(
     for one in facts:
         if not one.is_replayed:
             continue
-        until = _until(one, broker_ms, clean)
+        is_final = bool(clean.get(one.log_dir)) and not is_left(
+            dirs[one.log_dir], one.topic, one.partition
+        )
+        until = _until(one, broker_ms, is_final)
         partitions[one.copy, one.topic, one.partition] = PartitionCoverage(
             one.history_start_offset,
             until,
@@ -192,14 +196,12 @@ def _broker_times(facts: list[ReplicaFacts]) -> dict[tuple[int, int | None], int
     return newest
 
 
-def _until(
-    one: ReplicaFacts, broker_ms: dict[tuple[int, int | None], int], clean: dict[str, bool]
-) -> int:
+def _until(one: ReplicaFacts, broker_ms: dict[tuple[int, int | None], int], is_final: bool) -> int:
     """Broker time up to which the file is complete: a clean stop makes all files of a broker one instant."""
     if one.is_one_instant:
         return ALWAYS
     has_tail = one.high_watermark is None or one.log_end_offset >= one.high_watermark
-    if clean.get(one.log_dir) and has_tail:
+    if is_final and has_tail:
         return broker_ms.get((one.copy, one.broker_id), NEVER)
     return _or(one.read_until_ms, NEVER)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pipeline.spark.plan import LogDir, Plan, Replica
-from schemas.codes import TXN_TOPIC
+from schemas.codes import METADATA_TOPIC, TXN_TOPIC
 
 STOPPED_TOGETHER_MS = 10_000
 """Brokers whose newest times are further apart were stopped one after the other, perhaps to run again meanwhile."""
@@ -131,6 +131,7 @@ def _facts(
         replica.log_dir_path,
         False,
         instant.get(replica.copy, False)
+        and not is_left(log_dir, *key)
         and not _lacks_tail(segments, log_dir.high_watermarks.get(key)),
         start,
         log_start,
@@ -144,6 +145,15 @@ def _facts(
         is_complete,
         replica.replica_id in damaged,
     )
+
+
+def is_left(log_dir: LogDir, topic: str, partition: int) -> bool:
+    """A broker that was stopped cleanly names every partition that it holds: this one it holds no more.
+
+    A copy in several passes that removes nothing keeps what was deleted, or moved to other brokers, between them.
+    """
+    is_known = (topic, partition) in log_dir.high_watermarks or topic == METADATA_TOPIC
+    return log_dir.is_clean_shutdown and log_dir.has_checkpoints and not is_known
 
 
 def _lacks_tail(segments: list[dict[str, Any]], high_watermark: int | None) -> bool:
