@@ -126,10 +126,11 @@ def _fetch_jars(java_path: str, log: Path) -> None:
     jars = VENV / "jars"
     if all((jars / f"{name}-{version}.jar").is_file() for name, version in DELTA):
         return
-    shipped = next(VENV.glob("lib/python3*/site-packages/pyspark/jars"))
-    classpath = os.pathsep.join(
-        str(next(shipped.glob(f"{name}-*.jar"))) for name in ("ivy", "commons-cli")
-    )
+    shipped = "lib/python3*/site-packages/pyspark/jars"
+    tools = [next(VENV.glob(f"{shipped}/{name}-*.jar"), None) for name in ("ivy", "commons-cli")]
+    if None in tools:
+        raise AuditError(f"{VENV} is not whole, it lacks {shipped}: remove it and start again")
+    classpath = os.pathsep.join(map(str, tools))
     for name, version in DELTA:
         _run(
             "Ivy",
