@@ -75,6 +75,8 @@ def laid_out(folders: dict[str, Path], root: Path) -> Path:
         shutil.copytree(folder, root / name)
     for file in root.glob("*/*/meta.properties"):
         lines = file.read_text().splitlines()
-        kept = [line for line in lines if not line.startswith("cluster.id=")]
-        file.write_text("\n".join([*kept, "cluster.id=side-by-side", ""]))
+        kept = [line for line in lines if not line.startswith(("cluster.id=", "directory.id="))]
+        # Copies of one disk bear one id; two ids would be two disks of one copy.
+        same = ["cluster.id=side-by-side", f"directory.id={file.parent.name}"]
+        file.write_text("\n".join([*kept, *same, ""]))
     return root
