@@ -108,10 +108,15 @@ def _doubt_repeats(
     ambiguous: NDArray[np.bool_],
     skew: int,
 ) -> None:
-    """A second marker of one transaction may be the only one of the next, where a clock was stepped in between."""
+    """A second marker of one transaction may be the only one of the next, where a clock was stepped in between.
+
+    So may one of the other outcome, where too few markers tell the clock.
+    """
     first, counts = _first_markers(found, len(promises.producer_id))
-    again = np.flatnonzero((found >= 0) & (counts[found] > 1))
-    again = again[(first[found[again]] != again) & (markers.ms[again] != NONE)]
+    again = np.flatnonzero((found >= 0) & (markers.ms != NONE))
+    is_second = (counts[found[again]] > 1) & (first[found[again]] != again)
+    outcome = promises.outcome[found[again]]
+    again = again[is_second | ((outcome != markers.type[again]) & (outcome != NONE))]
     owed = np.flatnonzero((counts == 0) & (promises.prepare_ms != NONE) & (promises.version != 2))
     if not len(again) or not len(owed):
         return

@@ -202,6 +202,16 @@ def test_a_repeat_may_be_the_next_transactions_only_marker() -> None:
     assert aligned(marks, owed[:4]).promise.tolist() == [0, 1, 2, 3, 3]
 
 
+def test_a_marker_of_the_other_outcome_may_be_another_transactions() -> None:
+    """By time it is a commit's, but an aborted one within the skew has no marker at all."""
+    owed = [promise(at, at + 20) for at in (0, 400, 1_130, 2_310)]
+    marks = [marker(at) for at in (10, 410, 1_140)] + [marker(2_315, ABORT)]
+    assert aligned(marks, owed).promise.tolist() == [0, 1, 2, 3]
+    found = aligned(marks, [*owed, promise(2_600, 2_620, ABORT)])
+    assert found.promise.tolist() == [0, 1, 2, -1]
+    assert found.is_ambiguous.tolist() == [False] * 3 + [True]
+
+
 def test_regular_transactions_do_not_hide_clocks_that_are_far_apart() -> None:
     """Each marker fits the transaction before its own, but for outcomes; three seconds explain all of them."""
     kinds = [ABORT if at in (7, 15) else COMMIT for at in range(24)]
