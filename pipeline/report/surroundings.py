@@ -56,7 +56,7 @@ class Surroundings:
                 here = np.flatnonzero(columns["replica_id"] == replica)
                 for offset in wanted[one["topic"], one["partition"]]:
                     distance = np.abs(columns["base_offset"][here] - offset)
-                    close = here[np.argsort(distance, kind="stable")[:NEAREST]]
+                    close = here[np.argpartition(distance, min(NEAREST, len(here) - 1))[:NEAREST]]
                     self._near[replica, offset] += piece.take(close).to_pylist()
 
     def of(self, finding: Finding) -> list[Event]:

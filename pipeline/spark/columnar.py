@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.replay.columns import Longs
+from pipeline.spark.parquet import Function
+from pipeline.spark.stored import PIECE_ROWS
 
 PACKED = "share int, place bigint, kind string, first bigint, packed binary"
 """What is shuffled: task and place in it, what the rows are, their lowest offset, and an Arrow stream of them."""
@@ -32,7 +34,6 @@ _PACKED_SCHEMA = pa.schema(
 )
 SHARE_ROWS = 200_000
 """Rows that a task of the second half should get; some tens of megabytes."""
-PIECE_ROWS = 1 << 16
 
 
 class Routed(NamedTuple):
@@ -104,9 +105,7 @@ def packed(spark: SparkSession, sources: Sequence[Source], shares: int) -> DataF
     return found.sortWithinPartitions("place", "kind", "first")
 
 
-def _packer(
-    work: Sequence[tuple[Source, str]],
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _packer(work: Sequence[tuple[Source, str]]) -> Function:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():

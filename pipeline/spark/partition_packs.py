@@ -140,7 +140,7 @@ class Owners:
     def beside(self, runs: pa.Table, copy: int) -> pa.Table:
         """Adds what is known of the owners of runs; null where nobody held the producer id."""
         best: dict[int, tuple[Any, ...]] = {}
-        mine = self._read()
+        mine = self._read() if len(runs) else _owner_schema().empty_table()
         wanted = pc.and_(
             pc.equal(mine["copy"], copy),
             pc.is_in(mine["producer_id"], value_set=runs["producer_id"].unique()),
@@ -159,13 +159,17 @@ class Owners:
 
     def _read(self) -> pa.Table:
         if self.rows is None:
-            columns = ["copy", "producer_id", *_OWNER]
-            read = [pq.ParquetFile(file).read(columns) for file in self.files]
-            schema = pa.schema([arrow_schema(silver.OWNER).field(name) for name in columns])
+            read = [pq.ParquetFile(file).read(_owner_schema().names) for file in self.files]
+            schema = _owner_schema()
             self.rows = pa.concat_tables(
                 [schema.empty_table(), *(one.cast(schema) for one in read)]
             )
         return self.rows
+
+
+def _owner_schema() -> pa.Schema:
+    names = ("copy", "producer_id", *_OWNER)
+    return pa.schema([arrow_schema(silver.OWNER).field(name) for name in names])
 
 
 def _rank(owner: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:

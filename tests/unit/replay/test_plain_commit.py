@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from pipeline.config import Config
 from pipeline.replay import coordinator_log
+from pipeline.replay.coordinator import IdState
 from pipeline.replay.coordinator_log import IdHistory
-from pipeline.replay.plain_commit import plain_commit
+from pipeline.replay.plain_commit import PlainCommit, plain_commit
 from pipeline.replay.transaction_state import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -47,20 +49,20 @@ def generated(rng: random.Random) -> list[Record]:
         nonlocal offset, now
         offset += rng.randint(1, 3)
         now += rng.choice((1, 5, 900, 1500, 70_000))
-        fields = {
-            "offset": offset,
-            "append_ms": now,
-            "leader_epoch": rng.randint(0, 1),
-            "value_version": min(version, 1),
-            "state": state,
-            "producer_id": 1,
-            "producer_epoch": epoch,
-            "txn_timeout_ms": 60_000,
-            "partitions": names,
-            "start_ms": now,
-            "next_producer_id": -1,
-            "client_transaction_version": 2 if version == 2 and state != EMPTY else None,
-        }
+        one = Record(
+            offset=offset,
+            append_ms=now,
+            leader_epoch=rng.randint(0, 1),
+            value_version=min(version, 1),
+            state=state,
+            producer_id=1,
+            producer_epoch=epoch,
+            txn_timeout_ms=60_000,
+            partitions=names,
+            start_ms=now,
+            next_producer_id=-1,
+            client_transaction_version=2 if version == 2 and state != EMPTY else None,
+        )
         if rng.random() < 0.12:
             name, values = rng.choice(
                 (
@@ -74,8 +76,8 @@ def generated(rng: random.Random) -> list[Record]:
                     ("append_ms", (None,)),
                 )
             )
-            fields[name] = rng.choice(values)
-        found.append(Record(**fields))  # type: ignore[arg-type] - names and values of its fields
+            one = one._replace(**{name: rng.choice(values)})
+        found.append(one)
 
     add(EMPTY, "")
     for _ in range(rng.randint(1, 8)):
@@ -96,9 +98,9 @@ def test_whole_transactions_equal_single_steps(monkeypatch: pytest.MonkeyPatch) 
     whole = []
     taken = 0
 
-    def counted(*given: object) -> object:
+    def counted(records: Sequence[Record], at: int, state: IdState) -> PlainCommit | None:
         nonlocal taken
-        found = plain_commit(*given)  # type: ignore[arg-type] - passed on
+        found = plain_commit(records, at, state)
         taken += found is not None
         return found
 
