@@ -44,8 +44,13 @@ def test_a_step_at_an_end_of_the_log(
 ) -> None:
     """Few markers before it or behind it: too few to bear out what the clock was."""
     at_ms = (60 - left) * (sum(gap_ms) / 2 + 40)
-    slow = {"gap_ms": gap_ms, "latency_ms": (5, 40), "count": 60}
-    life(tmp_path / "step", lambda now: step_ms if now > at_ms else 0, **slow)  # type: ignore[arg-type] - keywords of `life`, of several types
+    life(
+        tmp_path / "step",
+        lambda now: step_ms if now > at_ms else 0,
+        gap_ms=gap_ms,
+        latency_ms=(5, 40),
+        count=60,
+    )
     assert _said(tmp_path / "step") == []
 
 
