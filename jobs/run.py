@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -203,7 +204,7 @@ def _reason(error: Exception) -> str:
 def _with_spark(
     config: Config, spark: Sequence[str], log: Path, say: Progress, pressed: threading.Event
 ) -> AuditResult:
-    """Start the JVM while the pipeline is imported, then run it."""
+    """Start Spark while the pipeline is imported, then run it."""
     from pipeline.spark import session
 
     how: dict[str, Any] = {
@@ -212,10 +213,11 @@ def _with_spark(
         "input_bytes": _size(config.inputs, session.FIRST_TIER_BYTES),
     }
     with ThreadPoolExecutor(1) as pool:
-        started = pool.submit(session.launch, **how)
-        from pipeline import audit
-    started.result()
-    running = session.build(**how)
+        imported = pool.submit(import_module, "pipeline.audit")
+        running = session.build(**how)
+    imported.result()
+    from pipeline import audit
+
     with _interrupt_noted(pressed):
         return audit.run(running, config, say)
 

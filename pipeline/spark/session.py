@@ -86,13 +86,13 @@ def build(
 
     Raises:
         UnsupportedEnvironment: the Delta JARs are missing.
-        AuditError: the JVM did not start; the message names the log.
+        AuditError: the JVM did not start, and the message names the log; or there is no folder for temporary files.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
     if SparkContext._gateway is None:
-        launch(options=options, log=log, input_bytes=input_bytes, java_flags=java_flags)
+        _launch(options, log, input_bytes, java_flags)
     master = master_of(options)
     is_local = master.startswith("local")
     conf = SparkConf()
@@ -118,25 +118,10 @@ def build(
     return spark
 
 
-def launch(
-    *,
-    options: Sequence[str] = (),
-    log: Path | None = None,
-    input_bytes: int = 0,
-    java_flags: Sequence[str] = (),
+def _launch(
+    options: Sequence[str], log: Path | None, input_bytes: int, java_flags: Sequence[str]
 ) -> None:
-    """Start the JVM alone; imports nothing, so that it may run beside the imports of the rest.
-
-    Args:
-        options: as `build`.
-        log: as `build`.
-        input_bytes: as `build`.
-        java_flags: as `build`.
-
-    Raises:
-        UnsupportedEnvironment: as `build`.
-        AuditError: as `build`; or there is no folder for temporary files.
-    """
+    """Start the JVM; the arguments are those of `build`, and so are the errors."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
