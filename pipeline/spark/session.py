@@ -61,6 +61,16 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "snappy",
     "spark.hadoop.parquet.block.size": str(32 << 20),
 }
+_ALLOCATOR = frozenset(
+    (
+        "ARROW_DEFAULT_MEMORY_POOL",
+        "MALLOC_ARENA_MAX",
+        "MALLOC_TRIM_THRESHOLD_",
+        "MALLOC_MMAP_THRESHOLD_",
+    )
+)
+"""What `spark-submit.sh` tells the allocators, so that Python workers of other machines are told the same."""
+
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -97,6 +107,8 @@ def build(
     is_local = master.startswith("local")
     conf = SparkConf()
     settings = _SETTINGS | {"spark.master": master, "spark.sql.warehouse.dir": _warehouse()}
+    for name in _ALLOCATOR & set(os.environ):
+        settings[f"spark.executorEnv.{name}"] = os.environ[name]
     if is_local:
         cores = str(
             len(os.sched_getaffinity(0))
