@@ -6,6 +6,7 @@ What `pipeline.spark.history.runs` says by window functions, for replicas where 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -119,19 +120,22 @@ class ProducerRuns:
         order = np.argsort(batches["producer_id"], kind="stable")
         step = _Step({name: values[order] for name, values in batches.items()}, self.known)
         irregular = step.irregular(self.history_start_offset, self.is_offsets)
-        self.pieces.append(_reduced(step.facts(irregular)))
+        facts = step.facts(irregular)
+        ids, numbers = facts["producer_id"], facts["run_number"]
+        self.pieces.append(_reduced(ids, numbers, facts.__getitem__))
         self.known.update(step.ids, step.kept())
 
     def runs(self) -> dict[str, Longs]:
-        """All runs, by producer and number: `AGGREGATES` and their keys; null is `LOW` or `HIGH`."""
-        names = (*_KEYS, *AGGREGATES)
+        """All runs, by producer and number: `AGGREGATES` and their keys; null is `LOW` or `HIGH`. Asked once."""
         if not self.pieces:
-            return {name: np.empty(0, np.int64) for name in names}
-        if len(self.pieces) == 1:
-            return self.pieces[0]
-        rows = {name: np.concatenate([one[name] for one in self.pieces]) for name in names}
-        order = np.lexsort((rows["run_number"], rows["producer_id"]))
-        return _reduced({name: values[order] for name, values in rows.items()})
+            return {name: np.empty(0, np.int64) for name in (*_KEYS, *AGGREGATES)}
+        # A column at a time, whose pieces are gone then: a busy partition has millions of runs.
+        ids, numbers = (self._column(name) for name in _KEYS)
+        order = np.lexsort((numbers, ids))
+        return _reduced(ids[order], numbers[order], lambda name: self._column(name)[order])
+
+    def _column(self, name: str) -> Longs:
+        return np.concatenate([one.pop(name) for one in self.pieces])
 
 
 class _Step:
@@ -267,13 +271,12 @@ class _Step:
         }
 
 
-def _reduced(rows: dict[str, Longs]) -> dict[str, Longs]:
+def _reduced(ids: Longs, numbers: Longs, column: Callable[[str], Longs]) -> dict[str, Longs]:
     """One row a producer and run, from rows sorted by both."""
-    ids, numbers = rows["producer_id"], rows["run_number"]
     changes = np.empty(len(ids), np.bool_)
     changes[0] = True
     changes[1:] = (ids[1:] != ids[:-1]) | (numbers[1:] != numbers[:-1])
     starts = np.flatnonzero(changes)
-    result: dict[str, Any] = {name: rows[name][starts] for name in _KEYS}
-    result |= {name: how.reduceat(rows[name], starts) for name, how in AGGREGATES.items()}
+    result: dict[str, Any] = {"producer_id": ids[starts], "run_number": numbers[starts]}
+    result |= {name: how.reduceat(column(name), starts) for name, how in AGGREGATES.items()}
     return result

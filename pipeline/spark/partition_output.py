@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from pipeline.replay.alignment import NONE, Longs
@@ -14,8 +16,19 @@ def nullable(values: Longs) -> pa.Array:
     return pa.array(values, mask=values == NONE)
 
 
-def history_rows(table: pa.Table, computed: dict[str, pa.Array]) -> pa.RecordBatch:
+OUTPUT_ROWS = 1 << 15
+"""Rows that are put together at a time: a busy partition has millions."""
+
+
+def history_rows(table: pa.Table, computed: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
     """The input's columns and the computed ones, in the physical schema."""
+    for start in range(0, table.num_rows, OUTPUT_ROWS):
+        rows = table.slice(start, OUTPUT_ROWS)
+        beside = {name: values.slice(start, OUTPUT_ROWS) for name, values in computed.items()}
+        yield _rows(rows, beside)
+
+
+def _rows(table: pa.Table, computed: dict[str, pa.Array]) -> pa.RecordBatch:
     arrays = []
     for field in arrow_schema(PARTITION_HISTORY):
         column = computed.get(field.name)

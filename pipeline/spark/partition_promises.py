@@ -118,7 +118,7 @@ class Promised:
                 return pa.nulls(len(first), pa.int64())
             return nullable(np.where(has, values[np.maximum(first, 0)], NONE))
 
-        yield history_rows(
+        yield from history_rows(
             self.data.promised,
             {
                 "marker_offset": marker(self.data.markers.offset),

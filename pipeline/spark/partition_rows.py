@@ -112,14 +112,13 @@ class _Partition:
         owner_offset[mine] = self.data.promise["transaction_offset"][promise_of[mine]]
         owner_epoch[mine] = self.data.promise["producer_epoch"][promise_of[mine]]
         judgements = self._judgements(found, alignments, promise_of, statuses)
-        ids = self.data.runs.column("transactional_id").to_pylist()
-        for number in mine:
-            if ids[number] is None:
-                ids[number] = self.data.names[int(promise_of[number])].as_py()
-        yield history_rows(
+        # The owner's id, or that of the transaction which was found.
+        promised = self.data.names.take(pa.array(promise_of, mask=promise_of < 0))
+        ids = pc.coalesce(self.data.runs.column("transactional_id"), promised)
+        yield from history_rows(
             self.data.runs,
             {
-                "transactional_id": pa.array(ids, pa.string()),
+                "transactional_id": ids,
                 "transaction_offset": nullable(owner_offset),
                 "transaction_epoch": nullable(owner_epoch),
                 "alignment": pa.array(alignments, pa.string()),

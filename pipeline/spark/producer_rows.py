@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.replay.columns import Longs
-from pipeline.replay.producer_arrays import AGGREGATES, HIGH, INPUT, LOW, ProducerRuns
+from pipeline.replay.producer_arrays import HIGH, INPUT, LOW, ProducerRuns
 from pipeline.spark import columnar
 
 
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 KIND = "batch"
-STEP_ROWS = 1 << 16
+STEP_ROWS = 1 << 15
 """Batches that a task looks at together."""
 
 
@@ -100,20 +100,18 @@ def _arrays(held: Collection[pa.Table]) -> dict[str, Longs]:
 
 
 def _table(found: dict[str, Longs]) -> pa.Table:
-    columns = {name: _nullable(found[name]) for name in ("producer_id", "run_number", *AGGREGATES)}
-    first = np.where(
-        found["txn_first_offset"] != HIGH, found["txn_first_offset"], found["data_first_offset"]
-    )
-    is_transactional = found["is_transactional"] > 0
-    before = found["max_epoch_before"]
-    columns |= {
-        "first_offset": _nullable(first),
+    """Takes the columns out of `found` one by one, so that they do not stand there twice."""
+    txn_first, data_first = found.pop("txn_first_offset"), found.pop("data_first_offset")
+    is_transactional = found.pop("is_transactional") > 0
+    before = found.pop("max_epoch_before")
+    columns = {
+        "first_offset": _nullable(np.where(txn_first != HIGH, txn_first, data_first)),
         "is_transactional": pa.array(is_transactional),
-        "is_open": pa.array(is_transactional & (found["has_marker"] == 0)),
+        "is_open": pa.array(is_transactional & (found.pop("has_marker") == 0)),
         "max_epoch_before": pa.array(before, mask=before < 0),
     }
-    for name in ("txn_first_offset", "data_first_offset", "has_marker"):
-        del columns[name]
+    for name in tuple(found):
+        columns[name] = _nullable(found.pop(name))
     return pa.table(columns)
 
 
