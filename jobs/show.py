@@ -11,6 +11,8 @@ from pipeline.errors import AuditError, UsageError
 from pipeline.text import sanitise
 
 SHORTEST = 6
+EVENTS, LANES = 200, 50
+"""Events of a timeline on the screen, and the partitions, ids and groups that they are of."""
 
 
 def run(finding_id: str, output: str) -> int:
@@ -26,32 +28,37 @@ def run(finding_id: str, output: str) -> int:
     if len(finding_id) < SHORTEST:
         raise UsageError(f"write at least {SHORTEST} characters of the finding id")
     for file in _newest_first(output):
-        found = [one for one in _findings(file) if one["finding_id"].startswith(finding_id.lower())]
+        held = list(_findings(file))
+        found = [one for one in held if one["finding_id"].startswith(finding_id.lower())]
         if len(found) > 1:
             ids = ", ".join(one["finding_id"][:12] for one in found[:5])
             raise UsageError(f"{len(found)} findings begin with {sanitise(finding_id)}: {ids}")
         if found:
             from pipeline.report import terminal
+            from pipeline.report.causes import effects
 
-            terminal.show_finding(found[0], _timeline(found[0], file))
+            cause_id = effects(held).get(found[0]["finding_id"])
+            cause = next((one for one in held if one["finding_id"] == cause_id), None)
+            terminal.show_finding(found[0], *_timeline(found[0], file), cause)
             return 0
     raise UsageError(f"no run in {sanitise(output)} holds a finding {sanitise(finding_id)}")
 
 
-def _timeline(finding: dict[str, Any], file: Path) -> list[tuple[str, str, bool]]:
-    """What happened around it, from the tables of its run; nothing when they are gone."""
+def _timeline(finding: dict[str, Any], file: Path) -> tuple[list[tuple[str, str, bool]], int]:
+    """What happened around it, from the tables of its run, and how much is left out; nothing when they are gone."""
     output, run_id = file.parents[2], file.parent.name
     if not (output / "silver").is_dir():
-        return []
+        return [], 0
     from pipeline.report.facts import Facts
     from pipeline.report.timeline import Timelines
     from pipeline.report.words import instant
 
     try:
-        timelines = Timelines(Facts(str(output), run_id), [finding])
+        timelines = Timelines(Facts(str(output), run_id), [finding], EVENTS, LANES)
     except (AuditError, OSError) as error:
-        return [("", sanitise(f"the tables of run {run_id} cannot be read: {error}"), False)]
-    return [(instant(one.time_ms), one.words, one.is_accused) for one in timelines.of(finding)]
+        return [("", sanitise(f"the tables of run {run_id} cannot be read: {error}"), False)], 0
+    events, left_out = timelines.of(finding)
+    return [(instant(one.time_ms), one.words, one.is_accused) for one in events], left_out
 
 
 def _newest_first(output: str) -> list[Path]:

@@ -13,7 +13,7 @@ from pipeline.coverage_report import counts
 from pipeline.gate import checkpoint
 from pipeline.gate.frames import Judged
 from pipeline.gate.policy import is_failing
-from pipeline.report.examples import effects
+from pipeline.report.causes import effects
 from pipeline.report.files import finding_lines, write_json, write_together
 from pipeline.report.junit import junit
 from pipeline.report.markdown import markdown

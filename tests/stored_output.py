@@ -65,14 +65,14 @@ def tables(findings: list[Row] | None = None) -> Tables:
     for number, (topic, partition) in REPLICAS.items():
         count = 3 if topic.startswith("__") else 2
         rows["replica"].append(
-            _row(
+            row(
                 silver.REPLICA, replica_id=number, topic=topic, partition=partition, broker_id=1,
                 log_dir="b", is_replayed=True, is_one_instant=True, is_complete=True,
                 log_end_offset=count, high_watermark=count,
             )
         )  # fmt: skip
         rows["segment"].append(
-            _row(
+            row(
                 bronze.SEGMENT, segment_id=number * 10, replica_id=number,
                 file=f"b/{topic}-{partition}/00000000000000000000.log", size_bytes=200,
                 readable_bytes=200, first_offset=0, last_offset=count - 1, batch_count=count,
@@ -83,14 +83,14 @@ def tables(findings: list[Row] | None = None) -> Tables:
             rows["entry"].append(_entry(number, offset, count == 3, offset == 1))
     for number, state in enumerate((1, 2, 4)):
         rows["coordinator"].append(
-            _row(
+            row(
                 silver.COORDINATOR, kind="coordinator_step", copy=0, coordinator_partition=0,
                 offset=number, transactional_id="payments-1", append_ms=START_MS + 1000 * number,
                 state=state, producer_id=7, producer_epoch=0, cause="init", transaction_version=2,
             )
         )  # fmt: skip
     rows["coordinator"].append(
-        _row(
+        row(
             silver.COORDINATOR, kind="transaction", copy=0, coordinator_partition=0,
             transactional_id="payments-1", first_step_offset=0, producer_id=7, producer_epoch=0,
             state=4, outcome=1, cause="client_commit", transaction_version=2, txn_timeout_ms=60000,
@@ -100,7 +100,7 @@ def tables(findings: list[Row] | None = None) -> Tables:
         )
     )  # fmt: skip
     rows["coordinator"].append(
-        _row(
+        row(
             silver.COORDINATOR, kind="owner", copy=0, producer_id=7, transactional_id="payments-1",
             coordinator_partition=0, is_current=True, state=4, producer_epoch=0,
             transaction_version=2, append_ms=START_MS + 2000, listed_partitions=[],
@@ -188,7 +188,7 @@ def write_table(root: Path, table: Table, rows: list[Row], run_id: str, version:
 
 
 def _entry(replica: int, offset: int, is_coordinator: bool, is_marker: bool) -> Row:
-    plain = _row(
+    plain = row(
         bronze.ENTRY, kind="txn_state" if is_coordinator else "batch", segment_id=replica * 10,
         replica_id=replica, position=100 * offset, base_offset=offset, producer_id=7,
         producer_epoch=0, max_timestamp_ms=START_MS + 500 * offset,
@@ -203,14 +203,14 @@ def _entry(replica: int, offset: int, is_coordinator: bool, is_marker: bool) -> 
 
 def _history(partition: int) -> list[Row]:
     place = {"copy": 0, "topic": "orders", "partition": partition, "producer_id": 7}
-    run = _row(
+    run = row(
         silver.PARTITION_HISTORY, kind="partition_txn", replica_id=partition + 1, run_number=0,
         is_transactional=True, is_open=False, first_offset=0, last_offset=0, batch_count=1,
         record_count=1, size_bytes=100, min_epoch=0, max_epoch=0, irregular_count=0,
         marker_offset=1, marker_type=1, marker_epoch=0, marker_ms=START_MS + 1500,
         transactional_id="payments-1", alignment="exact", **place,
     )  # fmt: skip
-    promise = _row(
+    promise = row(
         silver.PARTITION_HISTORY, kind="transaction_partition", coordinator_partition=0,
         transactional_id="payments-1", transaction_offset=0, producer_epoch=0, state=4, outcome=1,
         transaction_version=2, marker_count=1, status="present", **place,
@@ -218,7 +218,7 @@ def _history(partition: int) -> list[Row]:
     return [run, promise]
 
 
-def _row(table: Table, **given: Any) -> Row:
+def row(table: Table, **given: Any) -> Row:
     """Given values; null where it is allowed, else 0, empty or false."""
     plain = {"long": 0, "int": 0, "string": "", "boolean": False}
     row = {one.name: None if one.nullable else plain.get(one.type, []) for one in table.columns}

@@ -19,15 +19,25 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, here, on_batch
+from pipeline.detect.finding import findings, here, on_batch, text
 
 CODE = "duplicate_batch"
 NEEDS = ("batch",)
+_SKIP = "Skip the later offsets when reprocessing. "
+_COMPARE = (
+    "Compare the two batches before anything is skipped: only the sequence numbers that both have are "
+    "duplicates, the later batch holds new records too. "
+)
+_KEEP = (
+    "Keep producer.id.expiration.ms longer than delivery.timeout.ms of every producer, and look for a retry "
+    "after the broker had lost the producer's state."
+)
 FIXED_IN = "not a broker defect by itself; seen after producer.id.expiration.ms (KIP-854, 3.4) or lost producer state"
 
 
 def find(*, sequence_event: DataFrame) -> DataFrame:
     """One finding for each later batch."""
+    is_whole = F.col("kind") == "exact"
     return findings(
         sequence_event.filter(F.col("kind").isin("exact", "overlap")),
         code=CODE,
@@ -35,13 +45,18 @@ def find(*, sequence_event: DataFrame) -> DataFrame:
         severity="critical",
         certainty="proven",
         **on_batch(),
-        title="sequences {first_sequence}..{last_sequence} stand twice in {topic}-{partition}",
-        explanation="Producer {producer_id} epoch {producer_epoch} wrote sequences "
-        "{first_sequence}..{last_sequence} at offsets {offset}..{last_offset}; they were written before "
-        "at offset {other_offset}. Consumers read these records twice.",
-        advice="Skip the later offsets when reprocessing. Keep producer.id.expiration.ms longer than "
-        "delivery.timeout.ms of every producer, and look for a retry after the broker had lost the "
-        "producer's state.",
+        title=text(
+            "sequences {first_sequence}..{last_sequence} stand twice in {topic}-{partition}{partly}",
+            partly=F.when(is_whole, F.lit("")).otherwise(F.lit(", some of them")),
+        ),
+        explanation=text(
+            "Producer {producer_id} epoch {producer_epoch} wrote sequences "
+            "{first_sequence}..{last_sequence} at offsets {offset}..{last_offset}; {which} were written before, "
+            "at offset {other_offset}{on}. Consumers read these records twice.",
+            which=F.when(is_whole, F.lit("they")).otherwise(F.lit("some of them")),
+            on=F.when(is_whole, F.lit("")).otherwise(F.lit(" or behind it")),
+        ),
+        advice=F.concat(F.when(is_whole, F.lit(_SKIP)).otherwise(F.lit(_COMPARE)), F.lit(_KEEP)),
         refuted_by="nothing short of a damaged header: both batches are in the log",
         evidence=[here("other_offset", "first time"), here("offset", "second time")],
     )

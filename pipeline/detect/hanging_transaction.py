@@ -94,7 +94,8 @@ def _open_runs(rows: DataFrame) -> DataFrame:
         explanation=text(
             "Producer {producer_id} epoch {max_epoch} (transactional id {transactional_id}) wrote "
             "{batch_count:batch|batches}, {record_count:record|records}, from offset {first_offset} on, and no marker "
-            "ends them: {why} ({reason}). read_committed consumers stop at offset {first_offset}.",
+            "ends them: {why} ({reason}). read_committed consumers get nothing from "
+            "offset {first_offset} on.",
             why=why,
         ),
         advice=_advice(),

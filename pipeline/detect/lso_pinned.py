@@ -13,17 +13,21 @@ Refuted by: the marker of the run, in a file that was copied later.
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from pipeline.detect.stated import stated
 
 CODE = "lso_pinned"
 NEEDS = ("batch",)
 FIXED_IN = "as hanging_transaction: 3.6 (KIP-890 verification), transaction.version 2 in 4.0"
+_UNTIL = "Until then the lag of read_committed consumers grows, and a compacted topic with it."
 _ADVICE = {
-    "pinned": "A finding hanging_transaction of the same offset says how to end it. Without one the transaction is "
-    "still legal: wait for its deadline (transaction.timeout.ms) and audit a later copy. Until then the lag of "
-    "read_committed consumers grows, and a compacted topic with it."
+    "pinned": "Nothing yet: nothing shows that the transaction is over its time. Wait for its deadline "
+    "(transaction.timeout.ms) and audit a later copy. " + _UNTIL
 }
+_CONVICTED = (
+    "End the transaction as its finding hanging_transaction of the same offset says. " + _UNTIL
+)
 
 
 def find(*, pinned_offset: DataFrame) -> DataFrame:
@@ -32,9 +36,12 @@ def find(*, pinned_offset: DataFrame) -> DataFrame:
     Args:
         pinned_offset: What `pipeline.replay.pinning` says.
     """
-    return stated(
+    rows = stated(
         pinned_offset,
         code=CODE,
         advice=_ADVICE,
         refuted_by="the marker of the run, in a file that was copied later",
     )
+    is_convicted = F.col("severity") != "info"
+    advice = F.when(is_convicted, F.lit(_CONVICTED)).otherwise(F.col("advice"))
+    return rows.withColumn("advice", advice)

@@ -14,9 +14,9 @@ CAUSES = {
     "producer expiry": "a snapshot in between no longer knows the producer: the broker had forgotten it, and then "
     "takes any number",
     "leader change": "the partition's leader changed in between: what was not replicated may be lost",
-    "unknown partition": "the first batch of the producer in a log that is complete from offset 0: requests before it "
+    "first batch": "the first batch of the producer in a log that is complete from offset 0: requests before it "
     "were refused, or the topic was made anew (KAFKA-15591)",
-    "unexplained": "nothing in the log explains it: the broker's state of the producer was lost",
+    "unexplained": "the log does not show it; a broker takes such a number only when it has lost the producer's state",
 }
 """Probable cause -> the same in words."""
 _SUSPICIOUS = ("leader change", "producer expiry", "unexplained")
@@ -61,7 +61,7 @@ KINDS = ("gap", "reset", "bump_not_zero", "first")
 def cause(event: Event, log: LogState) -> str:
     """The most probable cause: a key of `CAUSES`. What was cut by retention or the cleaner is no event at all."""
     if event.kind == "first":
-        return "unknown partition"
+        return "first batch"
     if event.kind == "bump_not_zero":
         return "epoch bump"
     if log.is_forgotten:
@@ -98,8 +98,8 @@ def statement(event: Event, log: LogState) -> Statement | None:
         event.copy, "lost" if is_lost else "reset", "major" if is_loud else "info",
         "consistent_with" if event.kind == "first" else "proven", title,
         f"Producer {event.producer_id} epoch {event.producer_epoch}: sequence {event.first_sequence} is at offset "
-        f"{event.offset}. {earlier}. Probable cause: {why} ({CAUSES[why]}). What was lost, if anything, the client's "
-        "side has to say.",
+        f"{event.offset}. {earlier}. Probable cause: {CAUSES[why]}. Whether records "
+        "were lost only the client's side can tell.",
         topic=event.topic, partition=event.partition, producer_id=event.producer_id,
         producer_epoch=event.producer_epoch, first_offset=event.offset, last_offset=event.last_offset,
         first_timestamp_ms=event.timestamp_ms, last_timestamp_ms=event.timestamp_ms, places=tuple(places),

@@ -145,7 +145,12 @@ def _judge_open(
         status = statuses[number]
         if promise.state in PREPARE:
             label = "prepare_stuck" if status == "prepare_stuck" else "in_flight"
-            return Judgement(label, None, zombie, f"{promise.transactional_id}: {status}")
+            return Judgement(
+                label,
+                None,
+                zombie,
+                f"{promise.transactional_id} is in {STATE_NAMES[promise.state]}",
+            )
         if status != "missing" or not _is_seen_late_enough(run, partition, coordinator, tolerances):
             return Judgement(
                 "in_flight", None, zombie, f"its transaction is complete, marker {status}"

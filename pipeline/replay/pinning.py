@@ -91,7 +91,7 @@ def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Stat
         f"at {run.first_offset}, the log ends at {log.log_end_offset}: {counted(waiting.records, 'record')}{size} "
         "cannot be seen by read_committed consumers."
     ]
-    if for_ms is not None:
+    if for_ms:
         said.append(f"It is open for at least {span(for_ms)} by the log's own clock.")
     if younger:
         words = plural(younger, "younger transaction is", "younger transactions are")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.report.examples import Finding
+from pipeline.report.causes import Finding
 from pipeline.text import sanitise
 
 _COMMAND = re.compile(

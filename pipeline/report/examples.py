@@ -6,12 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from pipeline.report.causes import CURRENT, Finding, effects
 from schemas.gold import SEVERITIES
-
-Finding = dict[str, Any]
-CURRENT = ("new", "open")
-CAUSE, EFFECT = "hanging_transaction", "lso_pinned"
-"""A transaction that hangs is one finding, what it holds up at the same offset another."""
 
 
 class Examples(NamedTuple):
@@ -55,19 +51,9 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(held, key=rank)
 
 
-def effects(findings: Iterable[Finding]) -> dict[str, str]:
-    """Finding id of what a hanging transaction holds up -> finding id of that transaction; current ones only."""
-    held = [one for one in findings if one["status"] in CURRENT]
-    causes = {_pin(one): one["finding_id"] for one in held if one["code"] == CAUSE}
-    return {
-        one["finding_id"]: causes[_pin(one)]
-        for one in held
-        if one["code"] == EFFECT and _pin(one) in causes
-    }
-
-
-def _pin(finding: Finding) -> tuple[Any, ...]:
-    return tuple(finding[name] for name in ("topic", "partition", "producer_id", "first_offset"))
+def named(finding: Finding) -> str:
+    """Code, class and place of a finding, for a reference to it."""
+    return f"{finding['code']}/{finding['class']} {where(finding)}".rstrip()
 
 
 def where(finding: Finding) -> str:

@@ -19,8 +19,6 @@ from schemas.table import Table
 
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
-MAX_ROWS = 200_000
-"""Rows of one kind that the timelines may hold."""
 NO_TIME = -1
 
 
@@ -134,74 +132,11 @@ class Facts:
                 found[name] += int(held["records_count"][mask & is_data].sum())
         return found
 
-    def batches(self, producers: Collection[int]) -> list[Row]:
-        """Data batches of producers in replayed replicas, with the topic and partition of each."""
-        places = {
-            one["replica_id"]: (one["topic"], one["partition"])
-            for one in self.replicas
-            if one["is_replayed"]
-        }
-        names = [
-            "replica_id",
-            "producer_id",
-            "producer_epoch",
-            "base_offset",
-            "last_offset",
-            "max_timestamp_ms",
-            "timestamp_type",
-            "is_control",
-        ]
-        wanted = {"producer_id": producers, "replica_id": places}
-        rows = self._some(bronze.BATCH, names, wanted)
-        for row in rows:
-            row["topic"], row["partition"] = places[row["replica_id"]]
-        return [row for row in rows if not row["is_control"]]
-
-    def batch_pieces(self, replicas: Collection[int], columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Batches of replicas, all of them, a piece at a time."""
-        only = {"replica_id": replicas}
-        return stored.pieces(bronze.BATCH, self._output, self._run_id, columns, only)
-
-    def markers(self, producers: Collection[int]) -> list[Row]:
-        """Markers of producers, from the runs that they close."""
-        names = ["topic", "partition", "producer_id", "marker_offset", "marker_type", "marker_ms"]
-        names += ["marker_epoch"]
-        rows = self._some(silver.PARTITION_TXN, names, {"producer_id": producers})
-        return [row for row in rows if row["marker_offset"] is not None]
-
-    def steps(self, ids: Collection[str], producers: Collection[int]) -> list[Row]:
-        """Coordinator records of transactional ids, and of the ids that hold a producer id."""
-        names = [
-            "transactional_id",
-            "producer_id",
-            "producer_epoch",
-            "coordinator_partition",
-            "offset",
-            "append_ms",
-            "state",
-            "cause",
-            "violation",
-        ]
-        found = self._some(silver.COORDINATOR_STEP, names, {"transactional_id": ids})
-        known = {(one["coordinator_partition"], one["offset"]) for one in found}
-        more = self._some(silver.COORDINATOR_STEP, names, {"producer_id": producers})
-        fresh = [one for one in more if (one["coordinator_partition"], one["offset"]) not in known]
-        return found + fresh
-
-    def commits(self, groups: Collection[str]) -> list[Row]:
-        """Offset commits of consumer groups."""
-        names = [
-            "group_id",
-            "topic",
-            "partition",
-            "record_offset",
-            "committed_offset",
-            "append_ms",
-            "outcome",
-            "is_transactional",
-            "producer_id",
-        ]
-        return self._some(silver.COMMITTED_OFFSET, names, {"group_id": groups})
+    def pieces(
+        self, table: Table, columns: Sequence[str], only: dict[str, Collection[Any]] | None = None
+    ) -> Iterator[pa.Table]:
+        """Rows of a logical table, a piece at a time; those with the wanted values of columns."""
+        return stored.pieces(table, self._output, self._run_id, columns, only)
 
     def generations(self, groups: Collection[str]) -> list[Row]:
         """Records of groups' generations (epochs of the newer protocols), in log order."""
@@ -222,19 +157,6 @@ class Facts:
 
     def _rows(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
         return stored.rows(table, self._output, self._run_id, columns)
-
-    def _some(
-        self, table: Table, columns: Sequence[str], only: dict[str, Collection[Any]]
-    ) -> list[Row]:
-        """Rows of a table as dictionaries, of which there may be many: no more than `MAX_ROWS`."""
-        if not all(only.values()):
-            return []
-        found: list[Row] = []
-        for piece in stored.pieces(table, self._output, self._run_id, columns, only):
-            found += piece.slice(0, MAX_ROWS - len(found)).to_pylist()
-            if len(found) >= MAX_ROWS:
-                break
-        return found
 
 
 def thinned(times: Array, values: Array, limit: int = 240) -> list[tuple[float, float]]:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pipeline.config import Config
-from pipeline.report.examples import CURRENT, Finding
+from pipeline.report.causes import CURRENT, Finding
 from pipeline.report.facts import Columns, Facts, Row
 from pipeline.report.words import duration
 from pipeline.text import counted

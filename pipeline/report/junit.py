@@ -12,7 +12,8 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from pipeline.report.examples import Finding, examples, place, where
+from pipeline.report.causes import Finding
+from pipeline.report.examples import examples, place, where
 from pipeline.text import counted, sanitise
 from schemas.gold import STATUSES
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pipeline.report.examples import CURRENT, Finding, examples, where
+from pipeline.report.causes import CURRENT, Finding, effects
+from pipeline.report.examples import examples, named, where
 from pipeline.report.words import SAID_ELSEWHERE, above, read, utc, verdict
 from pipeline.text import sanitise
 
@@ -83,6 +84,7 @@ def _findings(current: list[Finding], limit: int) -> Iterator[str]:
     if not current:
         return
     chosen = examples(current, limit)
+    caused, by_id = effects(current), {one["finding_id"]: one for one in current}
     yield "### Findings"
     yield ""
     for one in chosen.shown[:MAX_FINDINGS]:
@@ -91,7 +93,10 @@ def _findings(current: list[Finding], limit: int) -> Iterator[str]:
         at = f" {code(where(one))}" if where(one) else ""
         yield f"- **{one['severity'].upper()}** {name}{at} ({sure})"
         yield f"  {code(one['title'])}"
-        if one["advice"]:
+        if one["finding_id"] in caused:
+            cause = by_id[caused[one["finding_id"]]]
+            yield f"  Of one cause with {code(named(cause))}: begin there"
+        elif one["advice"]:
             yield f"  What to do: {code(one['advice'])}"
         yield f"  Details: {code('./spark-submit.sh show ' + one['finding_id'][:12])}"
     left = len(current) - len(chosen.shown[:MAX_FINDINGS])

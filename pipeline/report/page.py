@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,8 @@ from markupsafe import Markup
 from pipeline.config import Config
 from pipeline.report import health as checklist
 from pipeline.report.advice import pieces
-from pipeline.report.examples import CURRENT, Finding, effects, examples, place, where
+from pipeline.report.causes import CURRENT, Finding, effects
+from pipeline.report.examples import examples, named, place, where
 from pipeline.report.facts import Facts
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
@@ -28,6 +29,8 @@ CHANGES = 8
 """New, open, resolved and not seen findings that are named at the top, of each."""
 BEGIN = 3
 """Findings whose advice stands beside the verdict."""
+BRINGS = 8
+"""Findings of one cause that are named beside it."""
 FULL = 500
 """Findings that are shown with all they have; further ones get a line each."""
 
@@ -51,9 +54,12 @@ class Shown(NamedTuple):
         evidence: Its evidence, a line each.
         plot: Its timeline as a picture.
         events: Its timeline in words, a line each.
+        left_out: Further events of the same producer, transactional id or group.
         is_full: With all it has, or one line.
         number: Its place in the order of severity.
-        related: Finding id and name of its cause, or of its effect.
+        cause: Finding id and name of the one that it comes with; empty of a cause.
+        brings: Those that come with it, the first of them.
+        brings_more: How many more come with it.
     """
 
     finding: Finding
@@ -63,9 +69,12 @@ class Shown(NamedTuple):
     evidence: list[str]
     plot: Markup | None
     events: list[tuple[str, str, bool]]
+    left_out: int
     is_full: bool
     number: int
-    related: tuple[str, str] | None
+    cause: tuple[str, str] | None
+    brings: list[tuple[str, str]]
+    brings_more: int
 
 
 def page_files(
@@ -128,7 +137,7 @@ def render(
         facets=_facets(shown),
         over=OVER,
         checks=[one["name"] for one in wrong(summary["expectations"])],
-        begin=_begin(shown, summary["gate"]["failing"]),
+        begin=_begin(shown, summary["gate"]["failing"] - summary["gate"].get("effects", 0)),
         changes=_changes(shown, summary),
         total=len(findings),
         pictures=pictures(facts, config.report, summary["coverage"]["last_broker_ms"]),
@@ -142,12 +151,19 @@ def render(
     )
 
 
-def _related(findings: list[Finding]) -> dict[str, tuple[str, str]]:
-    """Finding id -> id and name of the finding that is its cause or its effect."""
-    names = {one["finding_id"]: f"{one['code']}/{one['class']} {where(one)}" for one in findings}
-    found: dict[str, tuple[str, str]] = {}
+class _Related(NamedTuple):
+    """Finding id -> id and name of its cause, and of all that it brings."""
+
+    causes: dict[str, tuple[str, str]]
+    brings: dict[str, list[tuple[str, str]]]
+
+
+def _related(findings: list[Finding]) -> _Related:
+    names = {one["finding_id"]: named(one) for one in findings}
+    found = _Related({}, defaultdict(list))
     for effect, cause in effects(findings).items():
-        found[effect], found[cause] = (cause, names[cause]), (effect, names[effect])
+        found.causes[effect] = (cause, names[cause])
+        found.brings[cause].append((effect, names[effect]))
     return found
 
 
@@ -155,10 +171,11 @@ def _shown(
     number: int,
     finding: Finding,
     timelines: Timelines | None,
-    related: dict[str, tuple[str, str]],
+    related: _Related,
 ) -> Shown:
     is_full = number < FULL
-    events = timelines.of(finding) if timelines is not None else []
+    brings = related.brings.get(finding["finding_id"], [])
+    events, left_out = timelines.of(finding) if timelines is not None else ([], 0)
     times = [
         utc(finding[name])
         for name in ("first_timestamp_ms", "last_timestamp_ms")
@@ -172,18 +189,21 @@ def _shown(
         [place(one) for one in finding["evidence"]] if is_full else [],
         plot(events, finding),
         [(instant(one.time_ms), one.words, one.is_accused) for one in events],
+        left_out,
         is_full,
         number,
-        related.get(finding["finding_id"]),
+        related.causes.get(finding["finding_id"]),
+        brings[:BRINGS],
+        max(len(brings) - BRINGS, 0),
     )
 
 
-def _begin(shown: list[Shown], failing: int) -> list[Shown]:
+def _begin(shown: list[Shown], causes: int) -> list[Shown]:
     """Where a reader in a hurry begins: the worst causes, each with its advice; effects end with them."""
     held_up = effects([one.finding for one in shown])
     current = [one for one in shown if one.finding["status"] in CURRENT and one.finding["advice"]]
-    causes = [one for one in current if one.finding["finding_id"] not in held_up]
-    return causes[: min(BEGIN, failing)]
+    first = [one for one in current if one.finding["finding_id"] not in held_up]
+    return first[: min(BEGIN, causes)]
 
 
 def _changes(

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from pipeline.report.causes import Finding
 from pipeline.report.event import LOG_APPEND_TIME, Event
-from pipeline.report.examples import Finding
 from pipeline.report.facts import Columns, Facts, Row
+from schemas import bronze
 
 NEAREST = 8
 """Batches of each replica that such a timeline holds."""
@@ -49,7 +50,7 @@ class Surroundings:
         self._near: dict[tuple[int, int], list[Row]] = defaultdict(list)
         if not self._replicas:
             return
-        for piece in facts.batch_pieces(self._replicas, _COLUMNS):
+        for piece in facts.pieces(bronze.BATCH, _COLUMNS, {"replica_id": self._replicas}):
             columns = Columns(piece)
             for replica in np.unique(columns["replica_id"]).tolist():
                 one = self._replicas[replica]

@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.config import Config
-from pipeline.report.examples import CURRENT, ordered, place, where
+from pipeline.report.causes import CURRENT, effects
+from pipeline.report.examples import named, ordered, place, where
 from pipeline.report.words import OVER, above, read, utc, verdict, wrong
-from pipeline.text import sanitise
+from pipeline.text import counted, sanitise
 
 WIDTH = 80
 SHOWN = 5
@@ -93,9 +94,11 @@ def render(result: Result, target: Console) -> None:
     worth = [one for one in current if one["severity"] != "info"]
     _verdict(target, summary)
     advice = ""
+    caused, by_id = effects(current), {one["finding_id"]: one for one in current}
     for finding in worth[:SHOWN]:
-        _finding(target, finding, advice)
-        advice = finding["advice"]
+        cause = by_id.get(caused.get(finding["finding_id"], ""))
+        _finding(target, finding, advice, cause)
+        advice = finding["advice"] if cause is None else advice
     rest = len(worth) - SHOWN
     if rest > 0:
         _line(target, f"... and {rest} more in findings.jsonl", "dim")
@@ -111,15 +114,25 @@ def render(result: Result, target: Console) -> None:
         _line(target, f"Next      ./spark-submit.sh {first}   (or explain {worth[0]['code']})")
 
 
-def show_finding(finding: dict[str, Any], timeline: Sequence[tuple[str, str, bool]] = ()) -> None:
+def show_finding(
+    finding: dict[str, Any],
+    timeline: Sequence[tuple[str, str, bool]] = (),
+    left_out: int = 0,
+    cause: dict[str, Any] | None = None,
+) -> None:
     """Print everything about one finding.
 
     Args:
         finding: the finding.
         timeline: time, what happened, and whether the finding is about that.
+        left_out: further events of the same producer, transactional id or group.
+        cause: the finding that it comes with.
     """
     target = console()
     _finding(target, finding)
+    if cause is not None:
+        begin = f"show {cause['finding_id'][:12]}"
+        _line(target, f"  cause: one with {named(cause)}: begin there ({begin})")
     for name in ("explanation", "refuted_by"):
         _line(target, f"  {name.replace('_', ' ')}: {finding[name]}")
     for name in (
@@ -146,6 +159,12 @@ def show_finding(finding: dict[str, Any], timeline: Sequence[tuple[str, str, boo
         _line(
             target, f"  {'>' if is_accused else ' '} {time}  {words}", "bold" if is_accused else ""
         )
+    if left_out:
+        more = counted(left_out, "more event")
+        _line(
+            target,
+            f"    ... and {more} of the same producer, transactional id or group, further away",
+        )
 
 
 def _of_output(output_dir: str) -> str:
@@ -165,12 +184,19 @@ def _verdict(target: Console, summary: dict[str, Any]) -> None:
     _line(target, f"{answer.upper()}: {said[0].lower()}{said[1:]}", f"bold {_COLOURS[answer]}")
 
 
-def _finding(target: Console, finding: dict[str, Any], advice_above: str = "") -> None:
+def _finding(
+    target: Console,
+    finding: dict[str, Any],
+    advice_above: str = "",
+    cause: dict[str, Any] | None = None,
+) -> None:
     sure = f"{finding['certainty']}, {finding['status']}"
     head = f"{finding['code']}/{finding['class']}  {where(finding)}  {sure}"
     _line(target, f"{finding['severity'].upper():9} {head}", _COLOURS[finding["severity"]])
     _line(target, f"          {finding['title']}")
-    if finding["advice"]:
+    if cause is not None:
+        _line(target, f"          -> of one cause with {named(cause)}: begin there")
+    elif finding["advice"]:
         again = finding["advice"] == advice_above
         heading = f"{OVER[finding['status']]}: " if finding["status"] in OVER else ""
         _line(target, f"          -> {heading}" + ("as above" if again else finding["advice"]))
@@ -234,6 +260,7 @@ def _line(target: Console, text: str, style: str = "") -> None:
     """One logical line, wrapped under its own text; words are whole, for copying."""
     indent = len(text) - len(text.lstrip())
     hang = indent or (10 if text[9:10] == " " else 0)
+    hang += 2 * text.startswith("  > ")
     line = " " * indent
     for word in sanitise(text.strip()).split(" "):
         if line.strip() and len(line) + len(word) > target.width:

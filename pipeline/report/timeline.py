@@ -1,213 +1,192 @@
-"""The timeline of a finding: data, markers and coordinator records of its producer on one time axis.
+"""The timeline of a finding: the whole transaction on one time axis, and what its producer did around it.
 
-Times of data are the client's unless the topic has LogAppendTime: those dots are hollow, and no verdict
+Data, markers and offset commits in every partition that it touched, and the coordinator's records. Times
+of data are the client's unless the topic has LogAppendTime: those dots are hollow, and no verdict
 rests on them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from pipeline.report.event import LOG_APPEND_TIME, Event
-from pipeline.report.examples import Finding
+from pipeline.report.causes import Finding
+from pipeline.report.event import Event
 from pipeline.report.facts import Facts, Row
 from pipeline.report.surroundings import Surroundings, only_place
-from pipeline.text import counted
-from schemas.codes import STATE_NAMES
+from pipeline.report.timeline_events import commit, data, generation, marker, step
+from pipeline.report.timeline_rows import TimelineRows
+from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC, TransactionState
 
-NEAREST = 30
-"""Events of one kind that a timeline holds: those nearest to the finding."""
+CONTEXT = 12
+"""Events of one line that are not of the finding's transaction: those nearest to it."""
+EVENTS, LANES = 80, 12
+"""Events and lines of one timeline on the page."""
+
+_COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+
+
+class Timeline(NamedTuple):
+    """What is shown.
+
+    Attributes:
+        events: In time order.
+        left_out: How many further ones the tables hold of this producer, transactional id or group.
+    """
+
+    events: list[Event]
+    left_out: int
+
+
+class _Candidate(NamedTuple):
+    """An event, whether it is of the finding's transaction, and how far from the finding it is."""
+
+    event: Event
+    is_of_it: bool
+    distance: int
 
 
 class Timelines:
-    """Events of many findings, read in one go.
+    """Timelines of many findings, read in one go.
 
     Args:
         facts: The run's tables.
         findings: Those whose timelines will be asked for.
+        events: How many events one holds.
+        lanes: How many lines.
     """
 
-    def __init__(self, facts: Facts, findings: Sequence[Finding]) -> None:
-        producers = {one["producer_id"] for one in findings if (one["producer_id"] or -1) >= 0}
-        producers |= {0 for one in findings if one["producer_id"] == 0}
-        ids = {one["transactional_id"] for one in findings if one["transactional_id"]}
-        groups = {one["group_id"] for one in findings if one["group_id"]}
-        steps = facts.steps(ids, producers)
-        producers |= {
-            one["producer_id"]
-            for one in steps
-            if one["transactional_id"] in ids and one["producer_id"] is not None
-        }
-        self._steps = _by(steps, "transactional_id")
-        self._owner: dict[int, set[str]] = defaultdict(set)
-        for one in steps:
-            self._owner[one["producer_id"]].add(one["transactional_id"])
-        self._batches = _by(facts.batches(producers), "producer_id")
-        self._markers = _by(facts.markers(producers), "producer_id")
-        self._commits = _by(facts.commits(groups), "group_id")
-        self._generations = _by(facts.generations(groups), "group_id")
+    def __init__(
+        self, facts: Facts, findings: Sequence[Finding], events: int = EVENTS, lanes: int = LANES
+    ) -> None:
+        self._rows = TimelineRows(facts, findings)
         self._around = Surroundings(facts, findings)
+        self._events, self._lanes = events, lanes
 
-    def of(self, finding: Finding) -> list[Event]:
-        """Events around a finding, in time order; of one that names no producer, id or group those of its place."""
+    def of(self, finding: Finding) -> Timeline:
+        """Events around a finding; of one that names no producer, id or group those of its place."""
         if only_place(finding) is not None:
-            return self._around.of(finding)
-        ids = {finding["transactional_id"]} - {None} or self._owner.get(
-            finding["producer_id"], set()
-        )
-        producers = {finding["producer_id"]} - {None} or {
-            step["producer_id"] for one in ids for step in self._steps.get(one, ())
-        }
-        place = (finding["topic"], finding["partition"])
-        events = [
-            event
-            for one in sorted(producers, key=lambda number: (number is None, number))
-            for event in (
-                *_nearest(self._batches.get(one, ()), finding, "base_offset", place, _data),
-                *_nearest(self._markers.get(one, ()), finding, "marker_offset", place, _marker),
+            return Timeline(self._around.of(finding), 0)
+        found = self._candidates(finding)
+        chosen = _bounded(found, finding, self._events, self._lanes)
+        left_out = self._rows.total(finding) - len(chosen)
+        chosen += self._generations(finding)
+        chosen.sort(key=lambda event: (event.time_ms, event.lane, event.offset or 0))
+        return Timeline(chosen, left_out)
+
+    def _candidates(self, finding: Finding) -> list[_Candidate]:
+        rows, own = self._rows, self._rows.own_run(finding)
+        steps = rows.steps(finding)
+        ours = _transaction(finding, own, steps)
+        runs = [one for one in rows.runs(finding) if one is own or _is_in(ours, one)]
+        generations = rows.generations.get(finding["group_id"], [])
+        made = [
+            *(
+                (
+                    data(row, finding),
+                    _is_inside(runs, row["topic"], row["partition"], row["base_offset"]),
+                )
+                for row in rows.batches(finding)
+            ),
+            *((marker(row, finding), row in runs) for row in rows.runs(finding)),
+            *((step(row, finding), row in ours) for row in steps),
+            *(
+                (
+                    commit(row, finding, generations),
+                    _is_inside(runs, OFFSETS_TOPIC, row["offsets_partition"], row["record_offset"]),
+                )
+                for row in rows.commits(finding)
+            ),
+        ]
+        known = [(event, is_of_it) for event, is_of_it in made if event is not None]
+        middle = _middle(finding, [event for event, _ in known])
+        place = f"{finding['topic']}-{finding['partition']}"
+        first = finding["first_offset"]
+        return [
+            _Candidate(
+                event,
+                is_of_it,
+                abs((event.offset or 0) - first)
+                if event.lane == place and first is not None
+                else abs(event.time_ms - middle),
             )
+            for event, is_of_it in known
         ]
-        middle = _middle(finding, events)
-        for one in sorted(ids):
-            steps = sorted(self._steps.get(one, ()), key=lambda step: _distance(step, middle))
-            events += [
-                _step(step, finding) for step in steps[:NEAREST] if step["append_ms"] is not None
-            ]
-        held = [
-            one
-            for one in self._commits.get(finding["group_id"], ())
-            if (one["topic"], one["partition"]) == place and one["append_ms"] is not None
-        ]
+
+    def _generations(self, finding: Finding) -> list[Event]:
         first = finding["first_offset"] or 0
-        held.sort(key=lambda one: abs(one["record_offset"] - first))
-        known = self._generations.get(finding["group_id"], [])
-        events += [_offset(one, finding, known) for one in held[:NEAREST]]
-        near = sorted(known, key=lambda one: abs(one["base_offset"] - first))
-        events += [
-            _generation(one) for one in near[:NEAREST] if one["max_timestamp_ms"] is not None
-        ]
-        return sorted(events, key=lambda event: (event.time_ms, event.lane, event.offset or 0))
+        held = self._rows.generations.get(finding["group_id"], [])
+        near = sorted(held, key=lambda one: abs(one["base_offset"] - first))[:CONTEXT]
+        return [event for one in near if (event := generation(one)) is not None]
 
 
-def _by(rows: list[Row], column: str) -> dict[Any, list[Row]]:
-    found: dict[Any, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row[column]].append(row)
-    return found
+def _transaction(finding: Finding, own: Row | None, steps: Sequence[Row]) -> list[Row]:
+    """The coordinator's records of the finding's transaction: from the record after Complete* to the next one."""
+    at: tuple[int, int] | None = None
+    if finding["topic"] == TXN_TOPIC and finding["first_offset"] is not None:
+        at = (finding["partition"], finding["first_offset"])
+    elif own is not None and own["transaction_offset"] is not None:
+        at = (own["coordinator_partition"], own["transaction_offset"])
+    if at is None:
+        return []
+    held: list[Row] = []
+    for one in steps:
+        if one["coordinator_partition"] != at[0]:
+            continue
+        held.append(one)
+        if one["state"] in _COMPLETE:
+            if one["offset"] >= at[1]:
+                break
+            held = []
+    return held if held and held[-1]["offset"] >= at[1] else []
 
 
-def _nearest(rows: Any, finding: Finding, offset: str, place: Any, make: Any) -> list[Event]:
-    """Events of the finding's partition by offset; of all partitions when it names none that has rows."""
-    here = [row for row in rows if (row["topic"], row["partition"]) == place] or list(rows)
-    first = finding["first_offset"] or 0
-    here.sort(key=lambda row: abs(row[offset] - first))
-    return [event for row in here[:NEAREST] if (event := make(row, finding)) is not None]
+def _is_in(ours: Sequence[Row], run: Row) -> bool:
+    """A run of the transaction of these records."""
+    at = run["transaction_offset"]
+    if not ours or at is None or run["coordinator_partition"] != ours[0]["coordinator_partition"]:
+        return False
+    return bool(ours[0]["offset"] <= at <= ours[-1]["offset"])
 
 
-def _data(row: Row, finding: Finding) -> Event | None:
-    if row["max_timestamp_ms"] is None:
-        return None
-    place = f"{row['topic']}-{row['partition']}"
-    is_client = row["timestamp_type"] != LOG_APPEND_TIME
-    clock = "client's clock" if is_client else "LogAppendTime"
-    words = (
-        f"data {place} offsets {row['base_offset']} to {row['last_offset']}, "
-        f"producer {row['producer_id']} epoch {row['producer_epoch']} ({clock})"
+def _is_inside(runs: Iterable[Row], topic: str, partition: int, offset: int) -> bool:
+    return any(
+        (one["topic"], one["partition"]) == (topic, partition)
+        and one["first_offset"] is not None
+        and one["first_offset"] <= offset <= (one["last_offset"] or offset)
+        for one in runs
     )
-    accused = _is_accused(finding, place, row["base_offset"])
-    return Event(
-        "data",
-        row["max_timestamp_ms"],
-        place,
-        words,
-        row["base_offset"],
-        is_client,
-        None,
-        accused,
-        row["producer_epoch"],
-    )
-
-
-def _marker(row: Row, finding: Finding) -> Event | None:
-    if row["marker_ms"] is None:
-        return None
-    kind = {0: "abort", 1: "commit"}.get(row["marker_type"], "abort")
-    place = f"{row['topic']}-{row['partition']}"
-    words = (
-        f"{kind.upper()} marker {place} offset {row['marker_offset']}, producer {row['producer_id']} "
-        f"epoch {row['marker_epoch']}"
-    )
-    accused = _is_accused(finding, place, row["marker_offset"])
-    return Event(
-        kind,
-        row["marker_ms"],
-        place,
-        words,
-        row["marker_offset"],
-        False,
-        None,
-        accused,
-        row["marker_epoch"],
-    )
-
-
-def _step(row: Row, finding: Finding) -> Event:
-    state = row["state"]
-    name = "tombstone" if state is None else STATE_NAMES.get(state, f"state {state}")
-    words = (
-        f"{row['transactional_id']}: {name} ({row['cause']}), producer {row['producer_id']} epoch "
-        f"{row['producer_epoch']}, __transaction_state-{row['coordinator_partition']} offset {row['offset']}"
-    )
-    place = f"__transaction_state-{row['coordinator_partition']}"
-    accused = _is_accused(finding, place, row["offset"])
-    return Event(
-        "state",
-        row["append_ms"],
-        row["transactional_id"],
-        words,
-        row["offset"],
-        False,
-        state,
-        accused,
-        row["producer_epoch"],
-    )
-
-
-def _offset(row: Row, finding: Finding, generations: Sequence[Row]) -> Event:
-    """A commit, with the generation that was the group's then: a value does not tell its own."""
-    words = (
-        f"{row['group_id']} commits {row['topic']}-{row['partition']} at {row['committed_offset']} "
-        f"({row['outcome']}), record {row['record_offset']}"
-    )
-    before = [one for one in generations if one["base_offset"] < row["record_offset"]]
-    if before:
-        words += f", in generation {before[-1]['generation_or_epoch']}"
-    accused = row["record_offset"] == finding["first_offset"]
-    lane = f"commits of {row['group_id']}"
-    return Event(
-        "offset", row["append_ms"], lane, words, row["record_offset"], False, None, accused
-    )
-
-
-def _generation(row: Row) -> Event:
-    members = "" if row["member_count"] is None else f", {counted(row['member_count'], 'member')}"
-    words = f"{row['group_id']}: generation {row['generation_or_epoch']}{members}, record {row['base_offset']}"
-    lane = f"generations of {row['group_id']}"
-    return Event("offset", row["max_timestamp_ms"], lane, words, row["base_offset"])
-
-
-def _is_accused(finding: Finding, place: str, offset: int) -> bool:
-    is_here = place == f"{finding['topic']}-{finding['partition']}"
-    return bool(is_here and offset == finding["first_offset"])
 
 
 def _middle(finding: Finding, events: Sequence[Event]) -> int:
-    accused = [event.time_ms for event in events if event.is_accused]
+    """When the finding was: by a broker's clock where there is one."""
+    accused = sorted((event.is_client_time, event.time_ms) for event in events if event.is_accused)
     known = [finding["first_timestamp_ms"], finding["last_timestamp_ms"]]
-    return next((one for one in (*accused, *known, *[event.time_ms for event in events]) if one), 0)
+    times = [*(time for _, time in accused[:1]), *known, *(event.time_ms for event in events)]
+    return next((one for one in times if one), 0)
 
 
-def _distance(step: Row, middle: int) -> int:
-    return abs((step["append_ms"] or 0) - middle)
+def _bounded(found: Sequence[_Candidate], finding: Finding, events: int, lanes: int) -> list[Event]:
+    """The transaction and what is nearest to it: lines in turn, so that a busy one takes no other's place."""
+    place = f"{finding['topic']}-{finding['partition']}"
+    by_lane: dict[str, list[_Candidate]] = {}
+    for one in sorted(
+        found, key=lambda one: (not one.event.is_accused, not one.is_of_it, one.distance)
+    ):
+        held = by_lane.setdefault(one.event.lane, [])
+        others = sum(not other.is_of_it for other in held)
+        if one.is_of_it or one.event.is_accused or others < CONTEXT:
+            held.append(one)
+
+    def rank(lane: str) -> tuple[bool, bool, bool, int]:
+        best = by_lane[lane][0]
+        return lane != place, best.event.kind != "state", not best.is_of_it, best.distance
+
+    shown = sorted(by_lane, key=rank)[:lanes]
+    ranked = [
+        (number, order, one.event)
+        for order, lane in enumerate(shown)
+        for number, one in enumerate(by_lane[lane])
+    ]
+    ranked.sort(key=lambda one: one[:2])
+    return [event for _, _, event in ranked[:events]]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from pipeline.report.causes import Finding
 from pipeline.report.event import Event
-from pipeline.report.examples import Finding
 from pipeline.report.svg import ALERT, INK, SOFT, Canvas, TimeScale, clipped
 from pipeline.report.words import instant
 from pipeline.text import counted

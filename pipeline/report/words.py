@@ -50,7 +50,7 @@ def wrong(expectations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def above(gate: dict[str, Any]) -> str:
-    """How many findings fail the run, and how many of them only say what the others hold up.
+    """How many findings fail the run, and how many causes they have.
 
     Args:
         gate: `gate` of `summary.json`; that of an earlier version does not tell effects apart.
@@ -58,9 +58,7 @@ def above(gate: dict[str, Any]) -> str:
     failing, effects = gate["failing"], gate.get("effects", 0)
     said = f"{failing} at or above {gate['severity']}, {gate['certainty'].replace('_', ' ')}"
     if effects:
-        causes = failing - effects
-        who = "1 cause and its" if causes == 1 else f"{causes} causes and their"
-        said += f": {who} {effects} lso_pinned"
+        said += f", of {counted(failing - effects, 'cause')}"
     return said
 
 

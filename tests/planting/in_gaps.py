@@ -105,7 +105,7 @@ CAUSES = {
     gap_at_leader_change: "leader change",
     gap_after_expiry: "producer expiry",
     gap_at_epoch_bump: "epoch bump",
-    gap_of_first_batch: "unknown partition",
+    gap_of_first_batch: "first batch",
 }
 """Plant -> the probable cause that has to be told (`pipeline.replay.gap_cause.CAUSES`)."""
 TWINS = (next_number, behind_log_start, behind_cleaner, wraparound)

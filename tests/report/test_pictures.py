@@ -173,9 +173,13 @@ def test_a_zombie_is_a_second_instance(
 
 def test_a_timeline_holds_data_markers_and_coordinator_records(tmp_path: Path) -> None:
     one = finding(first_offset=0)
-    events = Timelines(_facts(tmp_path), [one]).of(one)
-    assert [event.kind for event in events] == ["data", "state", "state", "commit", "state"]
-    assert [event.is_accused for event in events] == [True, False, False, False, False]
+    events, left_out = Timelines(_facts(tmp_path), [one]).of(one)
+    assert [event.kind for event in events] == [
+        "data", "data", "state", "state", "commit", "commit", "state",
+    ]  # fmt: skip
+    assert [event.lane for event in events if event.kind == "commit"] == ["orders-0", "orders-1"]
+    assert [event.offset for event in events if event.is_accused] == [0]
+    assert left_out == 0
     assert events[0].is_client_time
     assert [event.time_ms for event in events] == sorted(event.time_ms for event in events)
 

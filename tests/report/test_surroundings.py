@@ -16,7 +16,7 @@ NOBODY = {"producer_id": None, "producer_epoch": None, "transactional_id": None,
 
 def _events(root: Path, one: dict[str, Any], rows: stored_output.Tables | None = None) -> Any:
     stored_output.write(root, rows or stored_output.tables(), summary())
-    return Timelines(Facts(str(root), RUN_ID), [one]).of(one)
+    return Timelines(Facts(str(root), RUN_ID), [one]).of(one).events
 
 
 def test_damage_is_shown_between_the_batches_around_it(tmp_path: Path) -> None:
