@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.replay.columns import Longs
 from pipeline.spark.parquet import Function
-from pipeline.spark.stored import PIECE_ROWS
+from pipeline.spark.stored import pieces_of
 
 PACKED = "share int, place bigint, kind string, first bigint, packed binary"
 """What is shuffled: task and place in it, what the rows are, their lowest offset, and an Arrow stream of them."""
@@ -110,15 +110,10 @@ def _packer(work: Sequence[tuple[Source, str]]) -> Function:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for source, file in work[number : number + 1]:
-                    for piece in _pieces(file, source.columns):
+                    for piece in pieces_of(pq.ParquetFile(file), source.columns):
                         yield _packed(source.kind, source.route(piece))
 
     return run
-
-
-def _pieces(file: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    for batch in pq.ParquetFile(file).iter_batches(PIECE_ROWS, columns=list(columns)):
-        yield pa.Table.from_batches([batch])
 
 
 def _packed(kind: str, routed: Routed) -> pa.RecordBatch:

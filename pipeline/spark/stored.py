@@ -131,8 +131,7 @@ def pieces(
         if not set(only or ()) <= set(known):
             continue
         needed = [name for name in known if name in columns or name in wanted]
-        for batch in source.iter_batches(PIECE_ROWS, columns=needed):
-            rows = pa.Table.from_batches([batch])
+        for rows in pieces_of(source, needed):
             for name in wanted.keys() & set(known):
                 accepted = pa.array(list(wanted[name]), rows.schema.field(name).type)
                 rows = rows.filter(pc.is_in(rows[name], value_set=accepted))
@@ -141,6 +140,13 @@ def pieces(
                     empty = pa.nulls(rows.num_rows, declared.field(name).type)
                     rows = rows.append_column(name, empty)
                 yield rows.select(list(columns))
+
+
+def pieces_of(source: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Rows of a file, a piece at a time; Arrow's reader would keep something of each row group until the file's end."""
+    for group in range(source.num_row_groups):
+        for batch in source.iter_batches(PIECE_ROWS, row_groups=[group], columns=list(columns)):
+            yield pa.Table.from_batches([batch])
 
 
 def rows(

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.spark import columnar
+from pipeline.spark import stored as stored_rows
 from pipeline.spark.columnar import Pack, Routed, Source
 
 
@@ -41,7 +42,7 @@ def packed(sources: list[Source], files: int) -> list[pa.RecordBatch]:
 def test_every_row_arrives_once_at_its_share_and_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columnar, "PIECE_ROWS", 7)
+    monkeypatch.setattr(stored_rows, "PIECE_ROWS", 7)
     first = stored(tmp_path / "a", list(range(150)), [1] * 150)
     second = stored(tmp_path / "b", list(range(150, 230)), [2] * 80)
     batches = packed([Source("x", [first, second], ("segment_id", "base_offset"), by_parity)], 2)
