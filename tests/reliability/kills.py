@@ -2,10 +2,10 @@
 
 Every round starts two processes of the same command. One has to be told that the other holds the output, and ends with
 4; the other gets SIGKILL, with its JVM: at a commit, the next one each time, and behind the last one at a random
-instant. What each kill leaves is copied; at the end the same run id goes through on every copy and on the output
-itself, and has to leave the tables, findings and report of an undisturbed run. An earlier run in the same output has
-to keep its files throughout. `--first` and `--rounds` take some of the rounds, `--no-end` leaves the end to a later
-call.
+instant of the first `--longest` seconds that it has alone. What each kill leaves is copied; at the end the same run id
+goes through on every copy and on the output itself, and has to leave the tables, findings and report of an undisturbed
+run. An earlier run in the same output has to keep its files throughout. `--first` and `--rounds` take some of the
+rounds, `--no-end` leaves the end to a later call.
 """
 
 from __future__ import annotations
@@ -92,6 +92,11 @@ def files_of(output: Path, run_id: str) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
 
 
+def commits_of(output: Path) -> int:
+    """Commits in all tables."""
+    return sum(map(len, versions(output).values()))
+
+
 def again(folder: Path) -> None:
     """The same run id on the copy of every round's output, one after the other in one JVM; what is right goes."""
     from pipeline import audit
@@ -127,6 +132,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=len(POINTS) + 10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--longest", type=float, default=30, help="seconds of the latest kill")
     parser.add_argument("--no-end", action="store_true", help="further rounds will follow")
     given = parser.parse_args()
     output, reference = given.folder / "killed", given.folder / "whole"
@@ -137,9 +143,10 @@ def main() -> int:
     for number in range(given.first, given.first + given.rounds):
         rng = random.Random(given.seed * 1000 + number)
         point = POINTS[number] if number < len(POINTS) else ""
-        done = one_round(output, point, rng.uniform(0.5, 30))
-        killed = f"killed: {done.was_killed}, {done.seconds:.0f} s"
-        print(f"round {number}: {done.how}, {killed}", flush=True)
+        before = commits_of(output)
+        done = one_round(output, point, rng.uniform(0.5, given.longest))
+        killed = f"killed: {done.was_killed}, {commits_of(output) - before} commits"
+        print(f"round {number}: {done.how}, {killed}, {done.seconds:.0f} s", flush=True)
         assert done.was_killed or not point, f"nobody was killed {point}"
         assert files_of(output, EARLIER) == earlier
         if done.was_killed:
