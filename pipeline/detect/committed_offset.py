@@ -18,7 +18,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import CONSUMER_OFFSETS, findings, in_offsets, on, on_commit
+from pipeline.detect.finding import CONSUMER_OFFSETS, findings, in_offsets, on, on_commit, text
 
 CODE = "committed_offset"
 NEEDS = ("offset_commit",)
@@ -63,6 +63,13 @@ def _regressed(committed_offset: DataFrame) -> DataFrame:
     )
 
 
+_HANGS = "End the transaction as the finding hanging_transaction of this producer in __consumer_offsets says."
+_LEGAL = (
+    "Nothing yet: nothing shows that the transaction is over its time. Its coordinator ends it at its timeout "
+    "(transaction.timeout.ms); audit a later copy."
+)
+
+
 def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame:
     pending = committed_offset.filter(F.col("outcome") == "pending")
     is_run = (F.col("topic") == CONSUMER_OFFSETS) & F.col("is_open")
@@ -91,11 +98,14 @@ def _blocked(committed_offset: DataFrame, partition_txn: DataFrame) -> DataFrame
         **on_commit(),
         **on(transactional_id="transactional_id"),
         title="{group_id} cannot fetch {topic}-{partition}: offset {committed_offset} is pending",
-        explanation="Producer {producer_id} committed offset {committed_offset} for group {group_id} inside a "
-        "transaction that is still open ({judgement}). OffsetFetch with requireStable answers "
-        "UNSTABLE_OFFSET_COMMIT until it ends.",
-        advice="See the hanging_transaction of this producer in __consumer_offsets; without one the transaction is "
-        "still legal and ends by itself.",
+        explanation=text(
+            "Producer {producer_id} committed offset {committed_offset} for group {group_id} inside a transaction "
+            "that is still open{hangs}. OffsetFetch with requireStable answers UNSTABLE_OFFSET_COMMIT until it ends.",
+            hangs=F.when(is_hanging, text(" and will not end by itself ({judgement})")).otherwise(
+                F.lit("")
+            ),
+        ),
+        advice=F.when(is_hanging | F.col("is_late"), F.lit(_HANGS)).otherwise(F.lit(_LEGAL)),
         refuted_by="the marker, in a file that was copied too early",
         evidence=[in_offsets("record_offset", "pending commit")],
     )

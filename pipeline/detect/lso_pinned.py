@@ -20,7 +20,7 @@ from pipeline.detect.stated import stated
 CODE = "lso_pinned"
 NEEDS = ("batch",)
 FIXED_IN = "as hanging_transaction: 3.6 (KIP-890 verification), transaction.version 2 in 4.0"
-_UNTIL = "Until then the lag of read_committed consumers grows, and a compacted topic with it."
+_UNTIL = "Until then what waits behind it grows, and a compacted topic with it."
 _ADVICE = {
     "pinned": "Nothing yet: nothing shows that the transaction is over its time. Wait for its deadline "
     "(transaction.timeout.ms) and audit a later copy. " + _UNTIL

@@ -21,7 +21,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.detect.finding import findings, here, on
+from pipeline.detect.finding import findings, here, on, text
 
 CODE = "replica_divergence"
 NEEDS = ("replica",)
@@ -63,9 +63,10 @@ def find(*, divergence: DataFrame) -> DataFrame:
         "watermark is {high_watermark}.",
         advice=F.when(
             is_lost,
-            F.lit(
-                "Keep the older replica's files: they hold acknowledged records that the leader lost. Turn "
-                "unclean.leader.election.enable off and write the lost records again."
+            text(
+                "Save {topic}-{partition} of broker {other_broker_id} before that broker runs again: as a follower it "
+                "truncates what differs. These files hold acknowledged records that the leader lost: write them again "
+                "from there, and set unclean.leader.election.enable=false."
             ),
         )
         .when(is_other, F.lit(_STALE))

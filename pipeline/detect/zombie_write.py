@@ -17,7 +17,7 @@ Refuted by: a marker between the two epochs that was removed from the copy.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.detect.finding import findings, here, on_batch, on_marker, on_run, text
@@ -75,10 +75,9 @@ def _fenced(rows: DataFrame) -> DataFrame:
         **on_run(epoch="min_epoch", end_ms="marker_ms"),
         title="epoch {min_epoch} wrote to {topic}-{partition} after it was fenced",
         explanation=text(
-            "Producer {producer_id} wrote from offset {first_offset} on with epoch {min_epoch}, in a run "
-            "that reaches epoch {max_epoch} and whose marker at offset {marker_offset} belongs to epoch "
-            "{ending_epoch}: the newer instance had been started before.",
-            ending_epoch=F.coalesce(F.col("transaction_epoch"), F.col("marker_epoch")),
+            "Producer {producer_id} wrote from offset {first_offset} on with epoch {min_epoch}, {how}: the newer "
+            "instance had been started before.",
+            how=_how(),
         ),
         advice=_ADVICE,
         refuted_by="a marker between the two epochs that is missing from the copy",
@@ -86,6 +85,22 @@ def _fenced(rows: DataFrame) -> DataFrame:
             here("first_offset", "write of the fenced epoch"),
             here("marker_offset", "marker that closed the run"),
         ],
+    )
+
+
+def _how() -> Column:
+    """Why a run is of a fenced epoch: its marker, its own epochs, or what its owner went on to."""
+    closed = text(
+        "in a run that reaches epoch {max_epoch} and whose marker at offset {marker_offset} belongs to epoch "
+        "{ending_epoch}",
+        ending_epoch=F.coalesce(F.col("transaction_epoch"), F.col("marker_epoch")),
+    )
+    mixed = text("in an open run that reaches epoch {max_epoch}")
+    left = text("and no transaction of that epoch is left ({reason})")
+    return (
+        F.when(F.col("marker_offset").isNotNull(), closed)
+        .when(F.col("min_epoch") < F.col("max_epoch"), mixed)
+        .otherwise(left)
     )
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pipeline.replay.statement import Place, Statement, span
 from pipeline.text import counted, plural
+from schemas.codes import OFFSETS_TOPIC
 
 CONVICTED = (
     "orphan_producer", "not_in_transaction", "epoch_mismatch", "prepare_stuck", "past_deadline",
@@ -73,6 +74,26 @@ def oldest(runs: Iterable[OpenRun]) -> list[tuple[OpenRun, int]]:
     return list(found.values())
 
 
+def _words(run: OpenRun, log: Pinned, waiting: Waiting) -> tuple[str, str]:
+    """Title, and what waits: records that consumers do not get, or commits that groups cannot fetch."""
+    name = f"{run.topic}-{run.partition}"
+    size = "" if waiting.size_bytes is None else f" and {counted(waiting.size_bytes, 'byte')}"
+    who = (
+        f"Producer {run.producer_id} (transactional id {run.transactional_id or 'none'}) holds the last stable offset "
+        f"at {run.first_offset}, the log ends at {log.log_end_offset}"
+    )
+    if run.topic == OFFSETS_TOPIC:
+        return (
+            f"an open transaction holds the last stable offset of {name} at {run.first_offset}",
+            f"{who}: {counted(waiting.records, 'offset commit')}{size} lie there. Offsets that are pending "
+            "in it cannot be fetched with requireStable.",
+        )
+    return (
+        f"read_committed consumers of {name} wait at offset {run.first_offset}",
+        f"{who}: {counted(waiting.records, 'record')}{size} cannot be seen by read_committed consumers.",
+    )
+
+
 def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Statement:
     """What one open run holds up; as severe as the finding of its transaction."""
     severity, certainty = "info", "proven"
@@ -84,13 +105,8 @@ def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Stat
     for_ms = None
     if since is not None and log.read_until_ms is not None:
         for_ms = max(log.read_until_ms - since, 0)
-    name = f"{run.topic}-{run.partition}"
-    size = "" if waiting.size_bytes is None else f" and {counted(waiting.size_bytes, 'byte')}"
-    said = [
-        f"Producer {run.producer_id} (transactional id {run.transactional_id or 'none'}) holds the last stable offset "
-        f"at {run.first_offset}, the log ends at {log.log_end_offset}: {counted(waiting.records, 'record')}{size} "
-        "cannot be seen by read_committed consumers."
-    ]
+    title, held_up = _words(run, log, waiting)
+    said = [held_up]
     if for_ms:
         said.append(f"It is open for at least {span(for_ms)} by the log's own clock.")
     if younger:
@@ -102,7 +118,7 @@ def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Stat
         )
     return Statement(
         run.copy, "pinned", severity, certainty,
-        f"read_committed consumers of {name} wait at offset {run.first_offset}", " ".join(said),
+        title, " ".join(said),
         topic=run.topic, partition=run.partition, producer_id=run.producer_id,
         producer_epoch=run.max_epoch, transactional_id=run.transactional_id,
         first_offset=run.first_offset, last_offset=log.log_end_offset - 1,
