@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pipeline.report.causes import CURRENT, Finding, effects
+from schemas.codes import OFFSETS_TOPIC
 from schemas.gold import SEVERITIES
 
 
@@ -57,10 +58,12 @@ def named(finding: Finding) -> str:
 
 
 def where(finding: Finding) -> str:
-    """`topic-partition offset n`, as far as it applies."""
+    """`topic-partition offset n`, as far as it applies; of a commit, whose record lies elsewhere, where that is."""
     parts = [] if finding["topic"] is None else [f"{finding['topic']}-{finding['partition']}"]
     if finding["first_offset"] is not None:
-        parts.append(f"offset {finding['first_offset']}")
+        is_commit = finding["group_id"] is not None and finding["topic"] != OFFSETS_TOPIC
+        at = f"offset {finding['first_offset']}"
+        parts.append(f"({OFFSETS_TOPIC} {at})" if is_commit else at)
     return " ".join(parts)
 
 

@@ -120,7 +120,9 @@ def _fences(txn: Columns, current: list[Finding]) -> Answer:
     return Answer(
         question,
         "good",
-        f"{counted(ended, 'transaction')} ended by a fence, at most {worst} an id.",
+        f"{counted(ended, 'transaction')} ended by a fence, at most {worst} an id."
+        if ended
+        else "No transaction was ended by a fence.",
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from jobs import cli
 from pipeline.report.causes import effects
-from pipeline.report.examples import ordered
+from pipeline.report.examples import ordered, where
 from pipeline.report.words import above
 from pipeline.spark import session, tables
 from tests import stored_output
@@ -138,3 +138,10 @@ def test_screen_page_and_summary_count_the_cause_once(
     page = (directory / "report.html").read_text()
     assert said in page
     assert page.count("Of one cause with") == page.count("Of the same cause") == 2
+
+
+def test_a_commit_is_named_by_where_its_record_lies() -> None:
+    commit = finding(code="committed_offset", group_id="g", topic="in", first_offset=13)
+    assert where(commit) == "in-0 (__consumer_offsets offset 13)"
+    assert where(commit | {"topic": "__consumer_offsets"}) == "__consumer_offsets-0 offset 13"
+    assert where(commit | {"group_id": None}) == "in-0 offset 13"
