@@ -47,6 +47,17 @@ def test_the_page_begins_with_the_advice_of_the_worst_causes(tmp_path: Path) -> 
     assert f"#f-{held[0]['finding_id'][:12]}" in begin
 
 
+def test_one_cause_is_one_place_to_begin(tmp_path: Path) -> None:
+    cause = finding(advice="abort it")
+    effects = [finding(code=code, advice="see it") for code in ("lso_pinned", "zombie_write")]
+    later = finding(code="version_inferred", severity="info", partition=5, advice="upgrade")
+    about = summary(verdict="failed", gate=GATE | {"failing": 3, "effects": 2})
+    begin = _begin(_page(tmp_path, [cause, *effects, later], about))
+    assert "abort it" in begin
+    assert "see it" not in begin
+    assert "upgrade" not in begin
+
+
 def test_what_does_not_fail_is_no_place_to_begin(tmp_path: Path) -> None:
     page = _page(tmp_path, [finding(severity="minor", advice="some day")], summary())
     assert "Begin here" not in page
