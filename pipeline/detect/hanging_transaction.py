@@ -55,8 +55,8 @@ _OLD_ABORT = (
     "--coordinator-epoch {coordinator_epoch})"
 )
 _COORDINATOR = (
-    "That broker is the CoordinatorId of: kafka-transactions.sh --bootstrap-server <host:port> describe "
-    "--transactional-id {transactional_id}"
+    "CoordinatorId in the output of this command is that broker: kafka-transactions.sh --bootstrap-server "
+    "<host:port> describe --transactional-id {transactional_id}"
 )
 _DO_NOT_ABORT = (
     "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "
