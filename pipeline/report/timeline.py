@@ -20,8 +20,8 @@ from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC, TransactionState
 
 CONTEXT = 12
 """Events of one line that are not of the finding's transaction: those nearest to it."""
-EVENTS, LANES = 80, 12
-"""Events and lines of one timeline on the page."""
+EVENTS, LANES = 48, 12
+"""Events and lines of one timeline on the page: two hundred of them are 4 MB at most."""
 
 _COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 

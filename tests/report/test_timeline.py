@@ -11,7 +11,10 @@ from jobs import show
 from pipeline.report.facts import Facts
 from pipeline.report.files import finding_lines
 from pipeline.report.nearest import Groups, Selection, nearest
+from pipeline.report.page import PLOTS
 from pipeline.report.timeline import CONTEXT, EVENTS, LANES, Timeline, Timelines
+from pipeline.report.timeline_plot import plot
+from pipeline.report.words import instant
 from schemas import bronze, silver
 from tests import stored_output
 from tests.stored_output import RUN_ID, START_MS, finding, row, summary
@@ -134,3 +137,12 @@ def test_rows_near_a_point_are_kept_from_a_table_of_any_length() -> None:
     assert [one["at"] for one in rows] == [150_996, 150_998, 151_000, 151_002]
     assert count[groups.number("a")] == 150_000
     assert groups.number("b") == -1
+
+
+def test_two_hundred_timelines_leave_the_page_below_its_limit(tmp_path: Path) -> None:
+    one = _second(40)
+    events, _ = Timelines(_written(tmp_path, 20, 40), [one]).of(one)
+    longer = "a-topic-with-a-long-name-as-they-are-0123"
+    events = [event._replace(words=event.words.replace("t-", longer)) for event in events]
+    words = sum(len(instant(event.time_ms)) + len(event.words) + 25 for event in events)
+    assert (len(plot(events, one) or "") + words) * PLOTS < 4_500_000
