@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,20 +77,19 @@ def runs(packs: Iterable[columnar.Pack], history_start_offset: int, is_offsets: 
 def _steps(packs: Iterable[columnar.Pack]) -> Iterator[dict[str, Longs]]:
     """Batches in offset order, whatever the order in a file was."""
     held: list[pa.Table] = []
-    count, highest = 0, -1
     for pack in packs:
-        if count >= STEP_ROWS and pack.first > highest:
-            yield _arrays(held)
-            held, count = [], 0
+        if sum(map(len, held)) >= STEP_ROWS:
+            # A pack may hold two stretches of a log, with those of other packs between them.
+            rows = pa.concat_tables(held)
+            is_before = pc.less(rows["base_offset"], pack.first)
+            yield _arrays(rows.filter(is_before))
+            held = [rows.filter(pc.invert(is_before))]
         held.append(pack.rows)
-        count += len(pack.rows)
-        highest = max(highest, pc.max(pack.rows["base_offset"]).as_py())
     if held:
-        yield _arrays(held)
+        yield _arrays(pa.concat_tables(held))
 
 
-def _arrays(held: Collection[pa.Table]) -> dict[str, Longs]:
-    rows = pa.concat_tables(held)
+def _arrays(rows: pa.Table) -> dict[str, Longs]:
     arrays = {name: pc.fill_null(pc.cast(rows[name], pa.int64()), LOW).to_numpy() for name in INPUT}
     offsets = arrays["base_offset"]
     if (np.diff(offsets) > 0).all():
