@@ -26,8 +26,10 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
         The run of the silver views; None when no run was completed.
 
     Raises:
-        UsageError: The output holds no such run; views of it would be empty, which looks like nothing found.
+        UsageError: No output, or no such run in it; views would be empty, which looks like nothing found.
     """
+    if not any(tables.exists(table, output) for table in (SEGMENT, *gold.TABLES)):
+        raise UsageError(sanitise(f"no completed run in {output}: it holds no tables of an audit"))
     if run_id is not None:
         completed_runs(spark, output, run_id)
     bronze.register(spark, output)
