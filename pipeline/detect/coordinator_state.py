@@ -23,10 +23,12 @@ from pyspark.sql import functions as F
 
 from pipeline.detect.finding import (
     TRANSACTION_STATE,
+    by_label,
     findings,
     in_coordinator,
     on,
     on_record,
+    text,
 )
 from pipeline.replay.alive import STUCK_MS
 
@@ -37,6 +39,16 @@ FIXED_IN = {
     "producer_id_shared": "KAFKA-15552 in 3.5.2, 3.6.1, 3.7.0",
     "prepare_with_all_markers": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0; KAFKA-17877 in 4.0.0",
     "*": "no defect known",
+}
+
+_BROKEN = {
+    "illegal_transition": "a state that may not follow the one before",
+    "partition_set_shrank": "a listed partition disappeared before the end",
+    "epoch_rule": "an epoch or producer id that may not follow",
+    "impossible_state_on_disk": "a state that is never written",
+    "wrong_partition": "a record stands in a partition that its hash does not belong to",
+    "timeout_changed": "its timeout changed outside InitProducerId",
+    "double_epoch_bump": "its epoch was raised twice at once",
 }
 
 
@@ -65,7 +77,10 @@ def _steps(coordinator_step: DataFrame) -> DataFrame:
         **on_record(
             epoch="producer_epoch", offset="offset", first_ms="append_ms", last_ms="append_ms"
         ),
-        title="{violation} of transactional id {transactional_id}",
+        title=text(
+            "transactional id {transactional_id}: {broken}",
+            broken=F.coalesce(by_label(F.col("violation"), _BROKEN), F.col("violation")),
+        ),
         explanation="Record at offset {offset} of __transaction_state-{coordinator_partition}: {explanation}.",
         advice=F.when(
             F.col("violation") == "double_epoch_bump",
@@ -131,8 +146,11 @@ def _stuck(transaction_partition: DataFrame, coordinator_newest: DataFrame) -> D
             last_ms="newest_ms",
         ),
         title="transactional id {transactional_id} stays prepared although all markers are written",
-        explanation="Prepare* at offset {prepare_offset}; the last marker was written at {last_marker_ms} ms, "
-        "the same coordinator went on until {newest_ms} ms and wrote no Complete*.",
+        explanation=text(
+            "Prepare* stands at offset {prepare_offset}. The same coordinator went on for {waited} ms after the last "
+            "marker and wrote no Complete*.",
+            waited=F.col("newest_ms") - last,
+        ),
         advice="Restart the broker that leads this coordinator partition. Fixed causes: KAFKA-9777 "
         "in 2.6.0, KAFKA-16352 in 3.8.0, KAFKA-17877 in 4.0.0.",
         refuted_by="a Complete* record of the id that is not in the copy",
