@@ -35,7 +35,7 @@ GROUPS = {
 _ONE_OF_MANY = re.compile(
     r"(?<![\w.])1 (?:\w+ )?(?:batch|record|commit|marker|transaction|id|time|byte|entri)e?s\b"
 )
-_NOTHING = re.compile(r"(?<!transactional id )\bnone\b")
+_NOTHING = re.compile(r"\b(?:offset|epoch|byte|(?<!transactional )id|belongs to) none\b")
 IS_FULL = os.environ.get("AUDIT_FULL") == "1"
 
 
