@@ -26,7 +26,6 @@ from tests.planting.copied import CopiedLogs
 from tests.planting.expected import Planted
 
 OLD, NEW = "02-happy-path-3.9-tv0", "01-happy-path-4.1-tv2"
-LONG = "36-old-3.3.2-kraft"
 REPLICATED = "14a-three-brokers-failover-4.1-tv2"
 
 
@@ -49,7 +48,7 @@ _OLD = (
     in_coordinator.producer_id_shared, in_coordinator.timeout_changed,
     in_coordinator.prepare_with_all_markers, in_offsets.regressed, in_offsets.blocked,
     in_offsets.mixed, in_offsets.beyond_end, in_offsets.bypass,
-    in_offsets.race_regression, in_offsets.healed,
+    in_offsets.race_regression, in_offsets.healed, in_offsets.early_answer,
     in_coordinator.lost_batch,
     in_files.crc, in_files.torn_tail, in_files.zero_tail, in_files.zeroed_block,
     in_files.unreadable, in_files.segment_overlap, in_files.gap_between_segments,
@@ -63,15 +62,14 @@ _OLD = (
     in_contents.resent, in_contents.resent_without_id, in_contents.repeated,
 )  # fmt: skip
 _NEW = (
-    in_data.epoch_regressed, in_markers.wrong_epoch,
+    in_data.epoch_regressed, in_markers.wrong_epoch, in_markers.early_completion,
     in_coordinator.double_epoch_bump,
 )  # fmt: skip
-_LONG = (in_markers.early_completion, in_offsets.early_answer)
 _REPLICATED = (in_files.same_offset_other_bytes, in_files.lost_tail)
 
 PLANTS: dict[str, Plant] = {
     edit.__name__: Plant(edit, recording)
-    for recording, edits in ((OLD, _OLD), (NEW, _NEW), (LONG, _LONG), (REPLICATED, _REPLICATED))
+    for recording, edits in ((OLD, _OLD), (NEW, _NEW), (REPLICATED, _REPLICATED))
     for edit in edits
 }
 

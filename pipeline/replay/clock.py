@@ -29,8 +29,8 @@ STRETCH = 32
 """Markers of a stretch, at least."""
 DRIFT = 5e-4
 """Share of the time by which two clocks part, at most: NTP corrects no faster, quartz is ten times as good."""
-WIDE_MS = 93_600_000
-"""Where markers misfit, clocks are looked for that far apart: 26 hours, two time zones at most."""
+WIDE_MS = 60_000
+"""Where markers misfit, clocks are looked for that far apart."""
 MISFITS = 2000
 """Markers of a group that are looked at one by one; the clocks of one with more are not known so well."""
 
@@ -71,13 +71,11 @@ class Clock(NamedTuple):
         low: least, in ms.
         high: greatest, in ms.
         is_known: False where too few markers around fit any transaction within the configured skew.
-        is_misfit: A voter that fits none although those around it do.
     """
 
     low: Longs
     high: Longs
     is_known: Flags
-    is_misfit: Flags
 
 
 def clocks(
@@ -98,37 +96,29 @@ def clocks(
     least, greatest, *_ = group.estimate(voters, skew)
     low, high = np.full(count, least, np.int64), np.full(count, greatest, np.int64)
     is_known = np.ones(count, np.bool_)
-    is_misfit = np.zeros(count, np.bool_)
-    fits = group.agrees(low, high)
     if len(voters) < MIN_VOTERS:
-        is_misfit[voters] = ~fits[voters]
-        return Clock(low, high, is_known, is_misfit)
+        return Clock(low, high, is_known)
+    fits = group.agrees(low, high)
     if fits.all():
-        return Clock(low, high, is_known, is_misfit)
+        return Clock(low, high, is_known)
     stretches = list(_stretches(voters, count))
     is_doubtful = _is_doubtful(fits, voters, count)
-    is_vague = np.zeros(count, np.bool_)
     for stretch, mine in stretches:
         if is_doubtful[stretch].any():
             low[stretch], high[stretch], *_ = group.estimate(mine, skew)
-            is_vague[stretch] = low[stretch][0] == -skew and high[stretch][0] == skew
     fits = group.agrees(low, high)
-    is_doubtful = _is_doubtful(fits, voters, count) | is_vague
+    is_doubtful = _is_doubtful(fits, voters, count)
     low[is_doubtful], high[is_doubtful] = -skew, skew
-    tells_nothing = _fits_by_chance(voters[is_doubtful[voters]], low, high, skew, group)
     is_unknown = is_doubtful & _is_doubtful(group.agrees(low, high), voters, count)
     for stretch, _ in stretches:
         is_known[stretch] = not is_unknown[stretch].any()
-    if tells_nothing:
-        is_known &= ~is_doubtful
     if _is_elsewhere(voters, fits, group):
         is_known[:] = False
-    is_misfit[voters] = ~fits[voters] & ~is_doubtful[voters]
     _settle_misfits(voters, ms, skew, group, low, high, fits, is_doubtful)
     is_other = ~group.agrees(low, high)
     is_other[voters] = False
     low[is_other], high[is_other] = -skew, skew
-    return Clock(low, high, is_known, is_misfit)
+    return Clock(low, high, is_known)
 
 
 def _stretches(voters: Longs, count: int) -> Iterator[tuple[slice, Longs]]:
@@ -149,24 +139,13 @@ def _is_elsewhere(voters: Longs, fits: Flags, group: Group) -> bool:
     return bool(found.agreeing * len(mine) > np.count_nonzero(mine) * found.voting)
 
 
-def _fits_by_chance(voters: Longs, low: Longs, high: Longs, skew: int, group: Group) -> bool:
-    """Wherever the clock were, transactions are so dense that one of them would hold a marker."""
-    if not len(voters):
-        return False
-    shifts = (-5 * skew, -3 * skew, 3 * skew, 5 * skew)
-    fitting = sum(
-        np.count_nonzero(group.agrees(low + shift, high + shift)[voters]) for shift in shifts
-    )
-    return bool(fitting > (1 - AGREEING) * len(shifts) * len(voters))
-
-
 def _settle_misfits(
     voters: Longs, ms: Longs, skew: int, group: Group, low: Longs, high: Longs, fits: Flags,
     is_doubtful: Flags,
 ) -> None:  # fmt: skip
     """Gives voters that do not fit the widest bounds that explain them.
 
-    Near an end of the group few markers would bear out that a clock was stepped: a misfit convicts only if no
+    Near an end of the group few markers would bear out that a clock was stepped: there a misfit convicts only if no
     transaction within the skew lacks a marker.
     """
     misfits = np.flatnonzero(~fits[voters] & ~is_doubtful[voters])

@@ -6,7 +6,6 @@ the clocks of two coordinators.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +51,6 @@ class Promises(NamedTuple):
     outcome: Longs
     version: Longs
     added_ms: Longs
-    prepare_offset: Longs
     prepare_ms: Longs
     complete_ms: Longs
     prepare_leader_epoch: Longs
@@ -122,44 +120,14 @@ def clock_offset(
     `epoch` is the group's coordinator epoch: only transactions that it prepared and completed tell of its clock. A
     marker that has none of these, but may be another's, has no vote.
     """
-    begins, ends, voting = [], [], 0
-    for begin, end, may_vote in _votes(ms, kind, code, blocks, promises, skew, epoch, candidates):
-        begins.append(begin)
-        ends.append(end + 1)
-        voting += may_vote
-    at = np.concatenate((*begins, *ends)) if begins else np.empty(0, np.int64)
-    change = np.where(np.arange(len(at)) < len(at) // 2, 1, -1)
-    order = np.lexsort((-change, at))
-    at, total = at[order], np.cumsum(change[order])
-    # Of equal differences the last one has counted all votes.
-    is_last = np.append(at[1:] != at[:-1], True)[: len(at)]
-    at, total = at[is_last], total[is_last]
-    most = int(total.max(initial=0))
-    best = np.flatnonzero(total == most)
-    is_one = len(best) > 0 and best[-1] - best[0] + 1 == len(best)
-    if len(ms) < MIN_VOTERS or most < MIN_VOTERS or not is_one:
-        return Offset(-skew, skew, most, voting)
-    until = int(at[best[-1] + 1]) - 1
-    return Offset(int(at[best[0]]) - ROUNDING_MS, until + ROUNDING_MS, most, voting)
-
-
-def _votes(
-    ms: Longs,
-    kind: Longs,
-    code: Longs,
-    blocks: Blocks,
-    promises: Promises,
-    skew: int,
-    epoch: int,
-    candidates: int,
-) -> Iterator[tuple[Longs, Longs, bool]]:
-    """By marker: the differences that it votes for, as intervals that do not overlap; whether it has a vote."""
     if len(ms) > SAMPLE:
         pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
         ms, kind, code = ms[pick], kind[pick], code[pick]
     relative = np.clip(ms - blocks.origin, 0, _SPAN - 1)
     high = np.searchsorted(blocks.start, code * _SPAN + relative + skew, side="right")
     block_start = np.searchsorted(blocks.start, code * _SPAN, side="left")
+    votes = np.zeros(2 * skew + 2, np.int64)
+    voting = len(ms)
     for number in range(len(ms)):
         first = max(int(block_start[number]), int(high[number]) - candidates)
         chosen = blocks.rows[first : int(high[number])]
@@ -167,13 +135,23 @@ def _votes(
             (promises.outcome[chosen] == kind[number]) & _may_send(promises, chosen, epoch)
         ]
         own = chosen[_is_own(promises, chosen, epoch)]
+        if len(chosen) and not len(own):
+            voting -= 1
         begin = ms[number] - promises.complete_ms[own]
         end = ms[number] - promises.prepare_ms[own]
         keep = (end >= -skew) & (begin <= skew)
         begin, end = np.maximum(begin[keep], -skew)[::-1], np.minimum(end[keep], skew)[::-1]
         begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1] + 1)
         fits = begin <= end
-        yield begin[fits], end[fits], len(own) > 0 or not len(chosen)
+        np.add.at(votes, begin[fits] + skew, 1)
+        np.subtract.at(votes, end[fits] + skew + 1, 1)
+    total = np.cumsum(votes[:-1])
+    most = int(total.max())
+    best = np.flatnonzero(total == most)
+    if len(ms) < MIN_VOTERS or most < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
+        return Offset(-skew, skew, most, voting)
+    least, greatest = int(best[0]) - ROUNDING_MS, int(best[-1]) + ROUNDING_MS
+    return Offset(least - skew, greatest - skew, most, voting)
 
 
 def holders_of(

@@ -8,24 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Longs
-from pipeline.replay.clock import MIN_VOTERS
-from pipeline.replay.coverage import NEVER
-from pipeline.replay.ownership import Marked, is_late_marker, promise_status
+from pipeline.replay.alignment import NONE, Alignment, Longs
+from pipeline.replay.ownership import is_late_marker, promise_status
 from pipeline.replay.transaction_state import COMPLETE
 from pipeline.spark.partition_input import PartitionInput, value
 from pipeline.spark.partition_output import history_rows, nullable
-
-
-def _merged(begins: Longs, ends: Longs) -> list[tuple[int, int]]:
-    """Intervals that do not overlap and cover the same."""
-    merged: list[tuple[int, int]] = []
-    for begin, end in np.unique(np.stack((begins, ends)), axis=1).T.tolist():
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((begin, end))
-    return merged
 
 
 class Promised:
@@ -36,7 +23,11 @@ class Promised:
 
     def mark_doubtful(self, found: Alignment) -> None:
         """Promises that an ambiguous marker fits, or one of unknown time may: nobody knows whether they were kept."""
-        self.data.doubtful |= self._around_untimed(found)
+        untimed = np.unique(
+            self.data.markers.coordinator_partition[found.is_untimed & (found.promise < 0)]
+        )
+        may_fit = np.isin(self.data.promise["coordinator_partition"], untimed)
+        self.data.doubtful |= set(np.flatnonzero(may_fit).tolist())
         one, skew = self.data.promise, self.data.tolerances.clock_skew_ms
         until = self.data.promises.complete_ms
         for at in np.flatnonzero(found.is_ambiguous):
@@ -47,32 +38,6 @@ class Promised:
                 if one["prepare_epoch"][number] == epoch
                 and one["prepare_ms"][number] - skew <= ms <= until[number] + skew
             }
-
-    def _around_untimed(self, found: Alignment) -> set[int]:
-        """Promises that markers of unknown time may keep, by order alone.
-
-        Such a marker lies between two whose transactions are known: its own had not ended before the first one's was
-        decided, and was decided before the second one's had ended.
-        """
-        markers, one = self.data.markers, self.data.promise
-        is_lost = found.is_untimed & (found.promise < 0)
-        doubtful: set[int] = set()
-        for partition in np.unique(markers.coordinator_partition[is_lost]):
-            mine = markers.coordinator_partition == partition
-            firm = np.flatnonzero(mine & (found.promise >= 0) & ~found.is_untimed)
-            prepared = one["prepare_offset"][found.promise[firm]]
-            completed = one["complete_offset"][found.promise[firm]]
-            behind = np.searchsorted(firm, np.flatnonzero(mine & is_lost))
-            least = np.concatenate(([NONE], prepared))[behind]
-            most = np.append(np.where(completed == NONE, OPEN_END, completed), OPEN_END)[behind]
-            rows = np.flatnonzero(one["coordinator_partition"] == partition)
-            ends = np.where(
-                one["complete_offset"][rows] == NONE, OPEN_END, one["complete_offset"][rows]
-            )
-            for begin, end in _merged(least, most):
-                may_be = (ends > begin) & (one["prepare_offset"][rows] < end)
-                doubtful |= set(rows[may_be].tolist())
-        return doubtful
 
     def late(self, found: Alignment, evidence: np.ndarray[Any, Any]) -> set[int]:
         """Promises whose marker came only after Complete* (versions 0 and 1, whose epochs name nothing)."""
@@ -101,8 +66,7 @@ class Promised:
         reasons = np.full(count, None, dtype=object)
         above = self.data.run["first_offset"] >= self.data.covered.history_start_offset
         with_open = set(self.data.run["producer_id"][self.data.is_open & above].tolist())
-        kept, marked = self._kept(found), self._marked(found)
-        marked_until_ms = max((one.prepare_ms for one in marked.values()), default=NEVER)
+        kept = self._kept(found)
         for number in np.flatnonzero(found.first_marker < 0):
             if int(number) in late:
                 reasons[number] = "its marker came after Complete*"
@@ -116,8 +80,6 @@ class Promised:
                 has_open_run=self._is_last(int(number), with_open),
                 tolerances=self.data.tolerances,
                 kept_ms=kept.get((promise.coordinator_partition, promise.leader_epoch)),
-                marked=marked.get(promise.coordinator_partition),
-                marked_until_ms=marked_until_ms,
             )
         return statuses, reasons
 
@@ -139,26 +101,6 @@ class Promised:
                 ms = int(one["complete_ms"][number])
                 kept[key] = min(ms, kept.get(key, ms))
         return kept
-
-    def _marked(self, found: Alignment) -> dict[int, Marked]:
-        """Coordinator partition -> its newest decision whose marker certainly lies here.
-
-        An epoch of version 2 names it; of those that only times tell, the last ones may be others' whose clock jumped.
-        """
-        one = self.data.promise
-        numbers = np.flatnonzero((found.first_marker >= 0) & (one["prepare_offset"] != NONE))
-        is_named = one["transaction_version"][numbers] == 2
-        marked: dict[int, Marked] = {}
-        for partition in np.unique(one["coordinator_partition"][numbers]):
-            for named, rank in ((True, 1), (False, MIN_VOTERS)):
-                mine = numbers[
-                    (one["coordinator_partition"][numbers] == partition) & (is_named == named)
-                ]
-                if len(mine) >= rank:
-                    at = mine[np.argsort(one["prepare_offset"][mine])[-rank]]
-                    last = Marked(int(one["prepare_offset"][at]), int(one["prepare_ms"][at]))
-                    marked[int(partition)] = max(marked.get(int(partition), last), last)
-        return marked
 
     def _is_last(self, number: int, with_open: set[int]) -> bool:
         """Open data vouch for the last transaction of their producer only."""

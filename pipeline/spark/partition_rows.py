@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from pipeline.replay.alignment import NONE, Alignment, Longs, align
 from pipeline.replay.clock import is_crowded
-from pipeline.replay.evidence import borne_out
 from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import Judgement, Run, judge_unaligned
 from pipeline.spark.partition_input import KEYS, RUN, Coverage, Key, PartitionInput, value
@@ -63,12 +62,7 @@ class _Partition:
             data.promises,
             clock_skew_ms=data.tolerances.clock_skew_ms,
             is_evidence=evidence,
-            ends_nothing=data.run["first_offset"][data.order] == NONE,
         )
-        evidence = borne_out(
-            data.markers, data.promises, found, evidence, data.coordinator,
-            data.tolerances.clock_skew_ms,
-        )  # fmt: skip
         self.promised.mark_doubtful(found)
         late = self.promised.late(found, evidence)
         statuses, reasons = self.promised.statuses(found, late)
@@ -154,39 +148,17 @@ class _Partition:
         late = self.data.is_late(at, number) & (known > self.data.whole_from_ms) & ~other & ~epoch
         late &= ~found.is_untimed[at]
         late &= ~self._is_clock(at, late)
-        is_sure = self._is_ordered(at, number, late)
-        alignments[self.data.order[at[late & is_sure]]] = "early_completion"
-        alignments[self.data.order[at[late & ~is_sure]]] = "other_clock"
+        alignments[self.data.order[at[late]]] = "early_completion"
 
     def _is_clock(self, at: Longs, late: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Markers behind Complete* in a crowd of such: that is the clock of one of the brokers."""
         result = np.zeros(len(at), np.bool_)
-        group = self._groups(at)
+        markers = self.data.markers
+        group = np.stack((markers.leader_epoch[at], markers.coordinator_partition[at]))
         for pair in np.unique(group[:, late], axis=1).T:
             mine = np.flatnonzero((group == pair[:, None]).all(axis=0))
             result[mine] = is_crowded(late[mine])
         return result
-
-    def _groups(self, at: Longs) -> np.ndarray[Any, Any]:
-        markers = self.data.markers
-        return np.stack((markers.leader_epoch[at], markers.coordinator_partition[at]))
-
-    def _is_ordered(
-        self, at: Longs, number: Longs, late: np.ndarray[Any, Any]
-    ) -> np.ndarray[Any, Any]:
-        """Late markers that follow the marker of a transaction whose Prepare* lies behind their Complete*.
-
-        Then order tells, and no clock: a broker's may have been set just before, and the other's just behind.
-        """
-        result = np.zeros(len(at), np.bool_)
-        one = self.data.promise
-        prepared = np.where(late, NONE, one["prepare_offset"][number])
-        coordinator = self.data.markers.coordinator_partition[at]
-        for partition in np.unique(coordinator[late]):
-            mine = np.flatnonzero(coordinator == partition)
-            newest = np.maximum.accumulate(prepared[mine])
-            result[mine] = newest > one["complete_offset"][number[mine]]
-        return result & late
 
     def _unaligned(self, at: int, evidence: bool, before_ms: int | None, found: Alignment) -> str:
         markers = self.data.markers
@@ -211,7 +183,6 @@ class _Partition:
             ahead_ms=(int(found.low[at]), int(found.high[at])),
             whole_from_ms=self.data.whole_from_ms,
             tolerances=self.data.tolerances,
-            is_borne_out=evidence,
         )
 
     def _judgements(

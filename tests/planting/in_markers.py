@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests import builders
-from tests.planting.copied import CopiedLogs, Row
+from tests.planting.copied import CopiedLogs
 from tests.planting.expected import Planted, planted
 from tests.planting.in_data import LATE_MS, last_run, middle_run, user_runs
 from tests.planting.transactions import PREPARE, Coordinator, Run, State
@@ -171,32 +171,16 @@ def wrong_epoch(logs: CopiedLogs) -> Planted:
     raise LookupError("no version-2 transaction in this recording")
 
 
-def overtaken(logs: CopiedLogs, every: list[Run]) -> tuple[Run, list[Row]]:
-    """Return a run whose marker follows, five seconds late, that of a transaction that was begun behind its end.
-
-    Both are of one coordinator partition, and the producer writes nothing more there. The marker goes to the end.
-    """
+def early_completion(logs: CopiedLogs) -> Planted:
+    """A version-2 marker, named by its epoch, comes five seconds after Complete*."""
     coordinator = Coordinator(logs)
     coordinator.tick_all(LATE_MS)
     coordinator.save()
-    for run in every:
+    for run in reversed(user_runs(logs)):
         rows = logs.rows(run.topic, run.partition)
-        if any(row.producer_id == run.producer_id for row in rows[run.marker + 1 :]):
-            continue
-        ended = _transaction_of(coordinator, run, logs)[-1]
-        for other in every:
-            if (other.topic, other.partition) != (run.topic, run.partition):
-                continue
-            begun = _transaction_of(coordinator, other, logs)[0]
-            if begun.partition == ended.partition and begun.index > ended.index:
-                marker = rows.pop(run.marker)
-                rows.append(marker.at(rows[-1].time_ms + 5_000))
-                logs.save(run.topic, run.partition, rows)
-                return run, rows
-    raise LookupError("no such transactions in this recording")
-
-
-def early_completion(logs: CopiedLogs) -> Planted:
-    """A marker comes behind that of a transaction that was begun after Complete*."""
-    run, _ = overtaken(logs, user_runs(logs))
-    return planted("marker_audit", "early_completion", "marker_audit", **_where(run))
+        is_v2 = rows[run.marker].epoch == rows[run.data[-1]].epoch + 1
+        if is_v2 and run.marker == len(rows) - 1:
+            rows[-1] = rows[-1].at(rows[-1].time_ms + 5_000)
+            logs.save(run.topic, run.partition, rows)
+            return planted("marker_audit", "early_completion", "marker_audit", **_where(run))
+    raise LookupError("no partition ends with a version-2 marker in this recording")

@@ -9,8 +9,8 @@ from pipeline.config import Config
 from tests import builders
 from tests.planting.copied import CopiedLogs, Row
 from tests.planting.expected import Planted, planted
-from tests.planting.in_markers import overtaken
-from tests.planting.transactions import runs
+from tests.planting.in_data import LATE_MS
+from tests.planting.transactions import Coordinator, runs
 
 OFFSETS = "__consumer_offsets"
 
@@ -146,11 +146,16 @@ def _behind_a_window(logs: CopiedLogs) -> tuple[int, list[Row], int]:
 
 
 def early_answer(logs: CopiedLogs) -> Planted:
-    """The marker of a group's offsets comes behind that of a transaction that was begun after Complete*."""
-    commits = [
-        run for run in runs(logs, lambda topic: topic == OFFSETS)
-        if run.marker >= 0 and logs.rows(OFFSETS, run.partition)[run.marker].outcome
-    ]  # fmt: skip
-    run, _ = overtaken(logs, commits)
-    return planted("offset_race", "early_completion", "marker_audit/early_completion",
-                   topic=OFFSETS, partition=run.partition, producer_id=run.producer_id)  # fmt: skip
+    """The last marker of a group's offsets comes five seconds after Complete*."""
+    coordinator = Coordinator(logs)
+    coordinator.tick_all(LATE_MS)
+    coordinator.save()
+    for partition in sorted({run.partition for run in runs(logs, lambda topic: topic == OFFSETS)}):
+        rows = logs.rows(OFFSETS, partition)
+        at = max((i for i, row in enumerate(rows) if row.is_marker and row.outcome), default=-1)
+        if at >= 0 and all(r.producer_id != rows[at].producer_id for r in rows[at + 1 :]):
+            marker = rows.pop(at)
+            logs.save(OFFSETS, partition, [*rows, marker.at(rows[-1].time_ms + 5_000)])
+            return planted("offset_race", "early_completion", "marker_audit/early_completion",
+                           topic=OFFSETS, partition=partition, producer_id=marker.producer_id)  # fmt: skip
+    raise LookupError("no committed offsets in this recording")
