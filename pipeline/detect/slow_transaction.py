@@ -7,7 +7,8 @@ Rule: from the first Ongoing to Prepare* more than `health.long_running_ms` (`lo
 more than `health.commit_latency_ms` (`slow_markers`), ended by the client after more than `health.near_timeout_share`
 of transaction.timeout.ms (`near_timeout`). Only between records of one coordinator under one leader epoch: one clock.
 
-Normal: a batch job with few large transactions; a broker that was down while markers were due.
+Normal: a batch job with few large transactions; a broker that was down while markers were due. Two-phase commit
+(KIP-939, a timeout of 2147483647 ms) is never long-running: another system decides when it ends.
 
 Refuted by: a clock of the coordinator's broker that was set in between.
 """

@@ -51,12 +51,14 @@ def statements(
     open_ms, ended_ms = _durations(one, lived)
     timeout = one["txn_timeout_ms"]
     is_ended = one["prepare_ms"] != NONE
-    has_deadline = (timeout > 0) & (timeout != TWO_PHASE_TIMEOUT_MS)
+    # An external coordinator decides when those end (KIP-939); both sides know that it may take days.
+    is_two_phase = timeout == TWO_PHASE_TIMEOUT_MS
+    has_deadline = (timeout > 0) & ~is_two_phase
     is_near = is_ended & has_deadline & one.is_in("cause", "client_commit", "client_abort")
     is_near &= open_ms >= limits.near_timeout_share * timeout
     said = []
     for label, mask, times in (
-        ("long_running", open_ms > limits.long_running_ms, open_ms),
+        ("long_running", (open_ms > limits.long_running_ms) & ~is_two_phase, open_ms),
         ("slow_markers", ended_ms > limits.commit_latency_ms, ended_ms),
         ("near_timeout", is_near, open_ms),
     ):

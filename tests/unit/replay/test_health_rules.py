@@ -50,6 +50,7 @@ def _slow(**fields: Any) -> list[str]:
         ({"complete_ms": NOW + 6_000, "complete_leader_epoch": 1}, []),
         ({"state": 1, "prepare_ms": None, "complete_ms": None, "cause": None}, ["long_running"]),
         ({"txn_timeout_ms": 2147483647, "prepare_ms": NOW + 50_000, "complete_ms": NOW + 50_001}, []),
+        ({"txn_timeout_ms": 2147483647, "prepare_ms": NOW + 99_000, "complete_ms": NOW + 99_001}, []),
     ],
 )  # fmt: skip
 def test_slow_transactions(fields: dict[str, Any], labels: list[str]) -> None:
