@@ -184,6 +184,8 @@ def _commit(
 ) -> None:
     """One Delta transaction."""
     jvm: Any = spark._jvm
+    # Delta reads a checkpoint, which a table has from its eleventh commit on, only with the session of the thread.
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
     delta = jvm.org.apache.spark.sql.delta
     begun = delta.DeltaLog.forTable(spark._jsparkSession, folder).startTransaction()
     actions = jvm.java.util.ArrayList()
