@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -115,10 +116,27 @@ def test_hostile_members_are_told_and_left_alone(tmp_path: Path, kind: str) -> N
     hostile(kind, path)
     planned = plan([str(path.parent)])
     assert [(one.topic, one.partition) for one in planned.replicas] == [("ok", 0)]
-    assert len(planned.skipped) == (4 if kind == ".zip" else 7)
-    assert {one.reason for one in planned.skipped} == {"foreign"}
-    assert not planned.unread
+    assert [(one.name.rsplit("/")[-1], one.reason) for one in planned.skipped] == [
+        ("inner.zip", "foreign")
+    ]
+    assert len(planned.unread) == (3 if kind == ".zip" else 6)
+    assert {one.reason for one in planned.unread} == {"io"}
     assert [one.name for one in tmp_path.rglob("*") if one.is_file()] == [path.name]
+
+
+@pytest.mark.parametrize("how", ["--format=gnu", "--format=pax"])
+def test_a_segment_stored_as_a_sparse_member_is_unread(tmp_path: Path, how: str) -> None:
+    """As `tar -S` stores segments whose end is preallocated."""
+    log = tmp_path / "copy" / "t-0" / "00000000000000000000.log"
+    log.parent.mkdir(parents=True)
+    with log.open("wb") as file:
+        file.write(b"x" * 4096)
+        file.truncate(8 << 20)
+    (tmp_path / "in").mkdir()
+    packed = tmp_path / "in" / "copy.tar"
+    subprocess.run(["tar", "-S", how, "-C", tmp_path, "-cf", packed, "copy"], check=True)
+    planned = plan([str(packed)])
+    assert [(one.reason, one.detail) for one in planned.unread] == [("io", "not a regular file")]
 
 
 @pytest.mark.parametrize("kind", KINDS)
