@@ -153,7 +153,8 @@ def _is_inside(runs: Iterable[Row], topic: str, partition: int, offset: int) -> 
     return any(
         (one["topic"], one["partition"]) == (topic, partition)
         and one["first_offset"] is not None
-        and one["first_offset"] <= offset <= (one["last_offset"] or offset)
+        and one["first_offset"] <= offset
+        and (one["last_offset"] is None or offset <= one["last_offset"])
         for one in runs
     )
 

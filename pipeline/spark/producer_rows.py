@@ -77,14 +77,17 @@ def runs(packs: Iterable[columnar.Pack], history_start_offset: int, is_offsets: 
 def _steps(packs: Iterable[columnar.Pack]) -> Iterator[dict[str, Longs]]:
     """Batches in offset order, whatever the order in a file was."""
     held: list[pa.Table] = []
+    count = 0
     for pack in packs:
-        if sum(map(len, held)) >= STEP_ROWS:
+        if count >= STEP_ROWS:
             # A pack may hold two stretches of a log, with those of other packs between them.
             rows = pa.concat_tables(held)
             is_before = pc.less(rows["base_offset"], pack.first)
             yield _arrays(rows.filter(is_before))
             held = [rows.filter(pc.invert(is_before))]
+            count = len(held[0])
         held.append(pack.rows)
+        count += len(pack.rows)
     if held:
         yield _arrays(pa.concat_tables(held))
 

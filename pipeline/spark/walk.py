@@ -125,7 +125,7 @@ class Walk:
             return "dir"
         if stat.S_ISREG(mode):
             return "file"
-        self.skipped.append(Skipped(self._name(entry.path), "foreign", "not a regular file"))
+        self._irregular(self._name(entry.path), entry.name, "not a regular file", 0)
         return None
 
     def remote(self, given: str, number: int, label: str = "") -> None:
@@ -209,21 +209,24 @@ class Walk:
     def _skip(self, file: File, why: str) -> None:
         self.skipped.append(Skipped(file.name, "foreign", why, file.size))
 
+    def _irregular(self, name: str, base_name: str, why: str, size: int) -> None:
+        """Leaves aside what is no regular file; but what a segment held is unknown then, and no audit may pass."""
+        parsed = parse_file(base_name)
+        if parsed is not None and parsed.kind == "log" and not parsed.suffix:
+            self.unread.append(Skipped(name, "io", why, size))
+        else:
+            self.skipped.append(Skipped(name, "foreign", why, size))
+
     def _archive(self, path: str, base_name: str, file: File) -> None:
         """Members by folder, as if the archive were one."""
         folders: dict[str, dict[str, File]] = {}
         with self._noted(file.name, file.size):
             for one in archives.members(file.path):
                 name = f"{file.name}/{sanitise(one.name)}"
-                parsed = parse_file(posixpath.basename(one.name))
-                if one.why is not None and parsed is not None and parsed.kind == "log":
-                    # What a segment held is unknown then, and no audit may pass as if it were not there.
-                    self.unread.append(Skipped(name, "io", one.why, one.size))
-                    continue
-                if one.why is not None:
-                    self._skip(File("", name, one.size), one.why)
-                    continue
                 folder, base = posixpath.split(one.name)
+                if one.why is not None:
+                    self._irregular(name, base, one.why, one.size)
+                    continue
                 folders.setdefault(folder, {})[base] = File(one.path, name, one.size, one.data)
         stem = base_name
         for suffix in archives.SUFFIXES:

@@ -12,7 +12,7 @@ from pipeline.report.facts import Facts
 from pipeline.report.files import finding_lines
 from pipeline.report.nearest import Groups, Selection, nearest
 from pipeline.report.page import PLOTS
-from pipeline.report.timeline import CONTEXT, EVENTS, LANES, Timeline, Timelines
+from pipeline.report.timeline import CONTEXT, EVENTS, LANES, Timeline, Timelines, _is_inside
 from pipeline.report.timeline_plot import plot
 from pipeline.report.words import instant
 from schemas import bronze, silver
@@ -146,3 +146,10 @@ def test_two_hundred_timelines_leave_the_page_below_its_limit(tmp_path: Path) ->
     events = [event._replace(words=event.words.replace("t-", longer)) for event in events]
     words = sum(len(instant(event.time_ms)) + len(event.words) + 25 for event in events)
     assert (len(plot(events, one) or "") + words) * PLOTS < 4_500_000
+
+
+def test_a_run_of_one_record_at_offset_0_holds_nothing_behind_it() -> None:
+    run = {"topic": "t", "partition": 0, "first_offset": 0, "last_offset": 0}
+    assert _is_inside([run], "t", 0, 0)
+    assert not _is_inside([run], "t", 0, 5)
+    assert _is_inside([run | {"last_offset": None}], "t", 0, 5)

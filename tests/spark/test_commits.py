@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,8 +26,8 @@ def test_a_table_with_a_checkpoint_takes_commits_made_beside_the_work(
     for night in range(CHECKPOINT_EVERY + 1):
         commits.add(spark, table, folder, [f"night-{night}"], [])
     assert list(Path(folder, "_delta_log").glob("*.checkpoint.parquet"))
-    delta = spark._jvm.org.apache.spark.sql.delta  # type: ignore[union-attr]  # a JVM runs
-    delta.DeltaLog.clearCache()
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     with commits.beside():
         commits.add(spark, table, folder, ["one-more"], [])
     assert Path(folder, "_delta_log", f"{CHECKPOINT_EVERY + 1:020}.json").exists()
