@@ -2,10 +2,11 @@
 
 Every round starts two processes of the same command. One has to be told that the other holds the output, and ends with
 4; the other gets SIGKILL, with its JVM: at a commit, the next one each time, and behind the last one at a random
-instant of the first `--longest` seconds that it has alone. What each kill leaves is copied; at the end the same run id
-goes through on every copy and on the output itself, and has to leave the tables, findings and report of an undisturbed
-run. An earlier run in the same output has to keep its files throughout. `--first` and `--rounds` take some of the
-rounds, `--no-end` leaves the end to a later call.
+instant: it waits until a random number of tables is committed, all but the last at most, and then a random part of
+`--longest` seconds. What each kill leaves is copied; at the end the same run id goes through on every copy and on the
+output itself, and has to leave the tables, findings and report of an undisturbed run. An earlier run in the same output
+has to keep its files throughout. `--first` and `--rounds` take some of the rounds, `--no-end` leaves the end to a later
+call.
 """
 
 from __future__ import annotations
@@ -35,11 +36,19 @@ LOCKED = 4
 
 
 class Round(NamedTuple):
-    """How one round ended."""
+    """How one round ended.
+
+    Attributes:
+        how: Where or when the winner was killed.
+        seconds: That the round took.
+        was_killed: Whether the winner still ran then.
+        committed: Tables that it had committed to.
+    """
 
     how: str
     seconds: float
     was_killed: bool
+    committed: list[str]
 
 
 def start(output: Path, run_id: str, point: str = "") -> subprocess.Popen[str]:
@@ -61,9 +70,21 @@ def whole(output: Path, run_id: str) -> float:
     return time.monotonic() - begun
 
 
-def one_round(output: Path, point: str, delay_s: float) -> Round:
-    """Two at once; the loser has to say so, the winner is killed."""
-    begun = time.monotonic()
+def committed_since(before: dict[str, list[int]], output: Path) -> list[str]:
+    """Tables with other commits than before."""
+    return [name for name, numbers in versions(output).items() if numbers != before.get(name)]
+
+
+def one_round(output: Path, point: str, behind: int, delay_s: float) -> Round:
+    """Two at once; the loser has to say so, the winner is killed.
+
+    Args:
+        output: What both write to.
+        point: The commit where the winner kills itself; empty for a random instant.
+        behind: Tables that it has committed at least, at that instant.
+        delay_s: Seconds that it has left then.
+    """
+    begun, before = time.monotonic(), versions(output)
     both = [start(output, RUN, point), start(output, RUN, point)]
     try:
         while all(process.poll() is None for process in both):
@@ -73,6 +94,8 @@ def one_round(output: Path, point: str, delay_s: float) -> Round:
         assert loser.returncode == LOCKED, (loser.returncode, said)
         assert "is in use by process" in said
         if not point:
+            while winner.poll() is None and len(committed_since(before, output)) < behind:
+                time.sleep(0.02)
             try:
                 winner.wait(delay_s)
             except subprocess.TimeoutExpired:
@@ -82,19 +105,15 @@ def one_round(output: Path, point: str, delay_s: float) -> Round:
         for process in both:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    how = point or f"after {delay_s:.1f} s"
-    return Round(how, time.monotonic() - begun, winner.returncode == -signal.SIGKILL)
+    how = point or f"{delay_s:.2f} s behind {behind} tables"
+    committed = committed_since(before, output)
+    return Round(how, time.monotonic() - begun, winner.returncode == -signal.SIGKILL, committed)
 
 
 def files_of(output: Path, run_id: str) -> dict[str, str]:
     """File of a run -> hash."""
     folder = output / "runs" / run_id
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
-
-
-def commits_of(output: Path) -> int:
-    """Commits in all tables."""
-    return sum(map(len, versions(output).values()))
 
 
 def again(folder: Path) -> None:
@@ -132,7 +151,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=len(POINTS) + 10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--longest", type=float, default=30, help="seconds of the latest kill")
+    parser.add_argument(
+        "--longest", type=float, default=2, help="seconds from a commit to the latest random kill"
+    )
     parser.add_argument("--no-end", action="store_true", help="further rounds will follow")
     given = parser.parse_args()
     output, reference = given.folder / "killed", given.folder / "whole"
@@ -143,9 +164,9 @@ def main() -> int:
     for number in range(given.first, given.first + given.rounds):
         rng = random.Random(given.seed * 1000 + number)
         point = POINTS[number] if number < len(POINTS) else ""
-        before = commits_of(output)
-        done = one_round(output, point, rng.uniform(0.5, given.longest))
-        killed = f"killed: {done.was_killed}, {commits_of(output) - before} commits"
+        behind = rng.randint(1, len(PHYSICAL) - 1)
+        done = one_round(output, point, behind, rng.uniform(0, given.longest))
+        killed = f"killed: {done.was_killed}, committed: {' '.join(done.committed) or 'nothing'}"
         print(f"round {number}: {done.how}, {killed}, {done.seconds:.0f} s", flush=True)
         assert done.was_killed or not point, f"nobody was killed {point}"
         assert files_of(output, EARLIER) == earlier
