@@ -204,7 +204,10 @@ def _reason(error: Exception) -> str:
 def _with_spark(
     config: Config, spark: Sequence[str], log: Path, say: Progress, pressed: threading.Event
 ) -> AuditResult:
-    """Start Spark while the pipeline is imported, then run it."""
+    """Start Spark while the pipeline is imported, then run it.
+
+    Great Expectations, which judges at the end, takes longest to import: that goes on beside the work.
+    """
     from pipeline.spark import session
 
     how: dict[str, Any] = {
@@ -214,12 +217,13 @@ def _with_spark(
     }
     with ThreadPoolExecutor(1) as pool:
         imported = pool.submit(import_module, "pipeline.audit")
+        pool.submit(import_module, "pipeline.gate.checkpoint")
         running = session.build(**how)
-    imported.result()
-    from pipeline import audit
+        imported.result()
+        from pipeline import audit
 
-    with _interrupt_noted(pressed):
-        return audit.run(running, config, say)
+        with _interrupt_noted(pressed):
+            return audit.run(running, config, say)
 
 
 @contextmanager

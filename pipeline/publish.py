@@ -10,7 +10,6 @@ from typing import Any
 from pipeline import findings as found
 from pipeline.config import Config
 from pipeline.coverage_report import counts
-from pipeline.gate import checkpoint
 from pipeline.gate.frames import Judged
 from pipeline.gate.policy import is_failing
 from pipeline.report.causes import effects
@@ -69,6 +68,10 @@ def conclude(
         facts["coverage"]["last_broker_ms"],
         config.now_ms,
     )
+    from pipeline.gate import (
+        checkpoint,  # late, as its import takes seconds: `jobs.run` has begun it
+    )
+
     gated = checkpoint.judge(judged, config.gate)
     failing = [one for one in shown if is_failing(one, config.gate)]
     policy = config.gate.model_dump(mode="json")

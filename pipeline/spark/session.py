@@ -74,6 +74,7 @@ _ALLOCATOR = frozenset(
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.daemon.module": "pipeline.spark.daemon",
 }
 
 
