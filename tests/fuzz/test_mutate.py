@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
-from pipeline.wire import producer_snapshot
+from pipeline.wire import arrays, producer_snapshot, record, scan
+from pipeline.wire.errors import WireError
 from tests.fuzz import mutate
+from tests.fuzz.targets import Target, make_targets
 
 
 def test_mutated_inputs() -> None:
@@ -43,6 +45,41 @@ def test_a_million_mutated_inputs() -> None:
     said = [half.communicate()[0] for half in halves]
     print("".join(said))
     assert [half.returncode for half in halves] == [0, 0], "".join(said)
+
+
+@pytest.mark.parametrize("target", make_targets(), ids=lambda one: one.name)
+def test_a_decoder_reads_its_seeds(target: Target) -> None:
+    """Mutations of what is refused at once would reach nothing."""
+    assert target.seeds
+    for seed in target.seeds:
+        target.run(seed)
+
+
+@pytest.mark.parametrize("name", ["segment", "batch in a segment"])
+def test_seeds_of_segments_are_batches(name: str) -> None:
+    """Damage is no error there, so what is told of a seed is looked at."""
+    target = next(one for one in make_targets() if one.name == name)
+    for seed in target.seeds:
+        found = list(scan.scan(lambda at, size, held=seed: held[at : at + size], len(seed)))
+        assert isinstance(found[0], arrays.Chunk), found
+        assert all(one.reason == "zero_tail" for one in found if not isinstance(one, arrays.Chunk))
+
+
+@pytest.mark.parametrize("name", ["batch", "legacy"])
+def test_a_marker_is_looked_for_in_what_has_no_records(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> object:
+        raise WireError("no records")
+
+    def crash(*_: object) -> object:
+        raise ZeroDivisionError
+
+    target = next(one for one in make_targets() if one.name == name)
+    monkeypatch.setattr(record, "records", refuse)
+    monkeypatch.setattr(record, "control_marker", crash)
+    with pytest.raises(ZeroDivisionError):
+        target.run(target.seeds[0])
 
 
 def test_a_crashing_decoder_turns_the_loop_red(monkeypatch: pytest.MonkeyPatch) -> None:

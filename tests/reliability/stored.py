@@ -21,7 +21,7 @@ OF_THE_RUN = ("timing", "command_line")
 
 
 def stored(output: Path, run_id: str) -> dict[str, list[str]]:
-    """Rows of every physical table, without what clocks and command lines say."""
+    """Rows of every physical table of a run that ended, without what clocks and command lines say."""
     held: dict[str, list[str]] = {}
     for table in PHYSICAL:
         rows: list[str] = []
@@ -29,6 +29,8 @@ def stored(output: Path, run_id: str) -> dict[str, list[str]]:
             for row in pq.ParquetFile(path).read().to_pylist():
                 rows.append(json.dumps(_plain(row) | values, sort_keys=True, default=str))
         held[f"{table.layer}.{table.name}"] = sorted(rows)
+    assert len(held["gold.run"]) == 1, (output, run_id, len(held["gold.run"]))
+    assert held["bronze.entry"], (output, run_id)
     return held
 
 

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline import secret
 from tests import s3_server
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.full]
 ROOT = Path(__file__).resolve().parents[2]
 KEY, SECRET = "AKIAINADDRESS0001", "Zq7SecretOfTheAddress"
 ENVIRONMENT = {
@@ -84,6 +84,27 @@ def leaks(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("one", SECRETS)
+def test_a_secret_that_is_there_is_found(tmp_path: Path, one: str) -> None:
+    """In a text, and in a table whose bytes hold it only compressed."""
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "spark.log").write_text(f"key={one}\n")
+    halves = [one[: len(one) // 2], one[len(one) // 2 :]]
+    file = tmp_path / "part.parquet"
+    pq.write_table(
+        pa.table({"text": [*halves, one] * 9}),
+        file,
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+    )
+    assert one.encode() not in file.read_bytes()
+    assert len(leaks(tmp_path)) == 2
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("level", ["DEBUG", "TRACE"])
 def test_no_secret_in_anything_that_a_run_leaves(tmp_path: Path, address: str, level: str) -> None:
     code = audit(tmp_path, address, level)
@@ -92,6 +113,9 @@ def test_no_secret_in_anything_that_a_run_leaves(tmp_path: Path, address: str, l
     assert leaks(tmp_path) == []
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.full
 def test_no_secret_when_reading_fails(tmp_path: Path, address: str) -> None:
     """Storage that does not answer, and a setting that is unknown."""
     nowhere = address.replace("endpoint_override=127.0.0.1:", "endpoint_override=127.0.0.1:1&x=")

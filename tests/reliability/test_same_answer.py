@@ -85,14 +85,21 @@ def test_the_order_of_a_listing(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(recording("14a") / "logs")
     whole = plan([folder])
     for seed in range(20):
-        rng = random.Random(seed)
-        monkeypatch.setattr(walk.os, "scandir", lambda path, rng=rng: Shuffled(path, rng))
+        rng, listed = random.Random(seed), list[str]()
+
+        def scandir(path: str, rng: random.Random = rng, listed: list[str] = listed) -> Shuffled:
+            listed.append(path)
+            return Shuffled(path, rng)
+
+        monkeypatch.setattr(walk.os, "scandir", scandir)
         assert plan([folder]) == whole
+        assert len(listed) > len(list(Path(folder).iterdir()))
 
 
 def with_times(source: Path, target: Path, rng: random.Random) -> None:
     """A copy in which most batches of user topics carry an odd time, their checksum put right."""
     shutil.copytree(source, target)
+    changed = 0
     for file in target.glob("*/*-[0-9]*/*.log"):
         if file.parent.name.startswith("__"):
             continue
@@ -104,8 +111,10 @@ def with_times(source: Path, target: Path, rng: random.Random) -> None:
                 struct.pack_into(">q", part, BASE_AT, rng.choice(TIMES))
                 struct.pack_into(">q", part, MAX_AT, rng.choice(TIMES))
                 part = bytearray(builders.with_crc(part))
+                changed += 1
             parts.append(bytes(part))
         file.write_bytes(b"".join(parts))
+    assert changed > 0
 
 
 @pytest.mark.slow
