@@ -44,6 +44,7 @@ def align(
     *,
     clock_skew_ms: int,
     is_evidence: NDArray[np.bool_],
+    ends_nothing: NDArray[np.bool_] | None = None,
 ) -> Alignment:
     """Gives each marker its transaction.
 
@@ -52,6 +53,7 @@ def align(
         promises: In any order.
         clock_skew_ms: Largest difference between two brokers' clocks.
         is_evidence: By marker: the coordinator's file holds its time, so finding no transaction would mean something.
+        ends_nothing: By marker: no data of its producer are open; None where nobody knows.
     """
     count = len(markers.offset)
     found = np.full(count, -1, np.int64)
@@ -63,7 +65,10 @@ def align(
         _doubt_repeats(markers, promises, found, ambiguous, clock_skew_ms)
         untimed |= _is_ahead_of_later(markers.ms, clock_skew_ms)
         _release(markers, promises, found, is_evidence)
-        _by_producer(markers, promises, found, is_evidence & ~ambiguous & ~untimed)
+        is_alone = is_evidence & ~ambiguous & ~untimed
+        _by_producer(markers, promises, found, is_alone)
+        if ends_nothing is not None:
+            _by_retry(markers, promises, found, is_alone & ends_nothing, clock, clock_skew_ms)
     first, counts = _first_markers(found, len(promises.producer_id))
     return Alignment(found, ambiguous, untimed, clock[0], clock[1], first, counts)
 
@@ -151,6 +156,39 @@ def _by_producer(
         )
         if len(holds) == 1:
             found[number] = holds[0]
+
+
+def _by_retry(
+    markers: Markers,
+    promises: Promises,
+    found: Longs,
+    may_repeat: NDArray[np.bool_],
+    clock: Longs,
+    skew: int,
+) -> None:
+    """A marker that ends nothing, right behind Complete* of a transaction that has one like it: it was sent twice.
+
+    A coordinator whose connection broke sends its markers again (Kafka:
+    `TransactionMarkerRequestCompletionHandler.onComplete`). Another thread of the leader may still be busy with the
+    first request when the second one is answered, and append it a moment later.
+    """
+    rest = np.flatnonzero((found < 0) & may_repeat & (markers.ms != NONE))
+    if not len(rest):
+        return
+    first, _ = _first_markers(found, len(promises.producer_id))
+    for one in rest:
+        ms = markers.ms[one]
+        mine = np.flatnonzero(
+            (promises.producer_id == markers.producer_id[one])
+            & (promises.prepare_epoch == markers.epoch[one])
+            & (promises.outcome == markers.type[one])
+            & (first >= 0)
+            & (first < one)
+            & (promises.complete_ms <= ms - clock[0, one])
+            & (promises.complete_ms + skew >= ms - clock[1, one])
+        )
+        if len(mine):
+            found[one] = mine[np.argmax(promises.complete_ms[mine])]
 
 
 def _first_markers(found: Longs, promise_count: int) -> tuple[Longs, Longs]:

@@ -62,6 +62,7 @@ class _Partition:
             data.promises,
             clock_skew_ms=data.tolerances.clock_skew_ms,
             is_evidence=evidence,
+            ends_nothing=data.run["first_offset"][data.order] == NONE,
         )
         self.promised.mark_doubtful(found)
         late = self.promised.late(found, evidence)

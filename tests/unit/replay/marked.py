@@ -48,6 +48,7 @@ def aligned(
     *,
     evidence: bool | list[bool] = True,
     skew_ms: int = SKEW_MS,
+    ends_nothing: list[bool] | None = None,
 ) -> Alignment:
     """Aligns markers at offsets 0, 10, 20..."""
     numbered = [one | {"offset": 10 * at} for at, one in enumerate(markers)]
@@ -57,4 +58,5 @@ def aligned(
         columns(Promises, promises),
         clock_skew_ms=skew_ms,
         is_evidence=is_evidence,
+        ends_nothing=None if ends_nothing is None else np.array(ends_nothing, np.bool_),
     )

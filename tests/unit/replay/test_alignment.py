@@ -280,3 +280,29 @@ def test_a_producer_of_a_hundred_transactions_a_second() -> None:
         found = aligned(marks, owed).promise
         assert not ((found >= 0) & (found != wanted)).any()
         assert (found >= 0).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("again", "ends_nothing", "wanted"),
+    [
+        (marker(300), True, 4),
+        (marker(300), False, -1),
+        (marker(2_000), True, -1),
+        (marker(300, ABORT), True, -1),
+        (marker(300, epoch=1), True, -1),
+        (marker(300, producer_id=2), True, -1),
+    ],
+    ids=["retry", "ends data", "too late", "other outcome", "other epoch", "other producer"],
+)
+def test_a_marker_behind_its_like_is_a_retry(
+    again: dict[str, int], ends_nothing: bool, wanted: int
+) -> None:
+    starts = (-20_000, -15_300, -9_100, -4_700, 0, 5_200, 11_800, 17_100)
+    owed = [promise(at, at + 20) for at in starts]
+    marks = [marker(at + 10) for at in starts]
+    found = aligned(
+        [*marks[:5], again, *marks[5:]],
+        owed,
+        ends_nothing=[*[False] * 5, ends_nothing, *[False] * 3],
+    )
+    assert found.promise.tolist() == [0, 1, 2, 3, 4, wanted, 5, 6, 7]
