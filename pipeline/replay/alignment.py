@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises, may_end, pairs
+from pipeline.replay.combined import combined
+from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises, may_end
 from pipeline.replay.marker_time import by_time
 
 __all__ = ["NONE", "OPEN_END", "Alignment", "Longs", "Markers", "Promises", "align"]
@@ -88,13 +89,10 @@ def _by_epoch(markers: Markers, promises: Promises, found: Longs) -> None:
     is_named = promises.version[use] == 2
     if not is_named.any():
         return
-    keys = pairs(promises.producer_id[use], promises.prepare_epoch[use])
-    wanted = pairs(markers.producer_id, markers.epoch)
-    table, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    at = np.searchsorted(table, wanted)
-    at[at == len(table)] = 0
-    hit = (table[at] == wanted) & (counts[at] == 1) & is_named[first[at]]
-    found[hit] = use[first[at[hit]]]
+    pairs = combined(promises.producer_id[use], promises.prepare_epoch[use])
+    at = pairs.find(markers.producer_id, markers.epoch)
+    hit = (at >= 0) & (pairs.counts[at] == 1) & is_named[pairs.first[at]]
+    found[hit] = use[pairs.first[at[hit]]]
 
 
 def _release(

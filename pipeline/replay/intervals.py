@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.replay.clock import MIN_VOTERS, Offset
+from pipeline.replay.combined import Combined, combined
 
 Longs = NDArray[np.int64]
 NONE = -(2**62)
@@ -61,33 +62,19 @@ class Blocks(NamedTuple):
     """Prepared promises sorted by (key, prepare time), with searchable keys of it."""
 
     rows: Longs
-    table: NDArray[np.void]
+    pairs: Combined
     start: Longs
     origin: int
 
 
-def pairs(producer_id: Longs, epoch: Longs) -> NDArray[np.void]:
-    """Producer id and epoch as one value that sorts and compares."""
-    pair = np.empty(len(producer_id), dtype=[("p", np.int64), ("e", np.int64)])
-    pair["p"], pair["e"] = producer_id, epoch
-    return pair
-
-
 def sorted_blocks(promises: Promises, use: Longs, epochs: Longs, origin: int) -> Blocks:
     """Promises by producer id, epoch and the time of Prepare*."""
-    keys = pairs(promises.producer_id[use], epochs)
-    table, code = np.unique(keys, return_inverse=True)
+    pairs = combined(promises.producer_id[use], epochs)
+    code = pairs.number
     order = np.lexsort((promises.prepare_ms[use], code))
     code, index = code[order], use[order]
     start = code * _SPAN + np.clip(promises.prepare_ms[index] - origin, 0, _SPAN - 1)
-    return Blocks(index, table, start, origin)
-
-
-def codes(table: NDArray[np.void], wanted: NDArray[np.void]) -> Longs:
-    """Number of each pair in the sorted table, or -1."""
-    at = np.searchsorted(table, wanted)
-    at[at == len(table)] = 0
-    return np.where(table[at] == wanted, at, -1).astype(np.int64)
+    return Blocks(index, pairs, start, origin)
 
 
 def rows_of(blocks: Blocks, code: int) -> Longs:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.replay.clock import Offset, clocks
+from pipeline.replay.combined import combined
 from pipeline.replay.intervals import (
     CANDIDATES,
     NONE,
@@ -23,10 +24,8 @@ from pipeline.replay.intervals import (
     Markers,
     Promises,
     clock_offset,
-    codes,
     holders_of,
     may_end,
-    pairs,
     rows_of,
     sorted_blocks,
 )
@@ -58,18 +57,15 @@ def by_time(
         return
     origin = int(promises.prepare_ms[use].min()) - 10 * skew - 1
     blocks = sorted_blocks(promises, use, promises.prepare_epoch[use], origin)
-    code = codes(blocks.table, pairs(markers.producer_id[rest], markers.epoch[rest]))
+    code = blocks.pairs.find(markers.producer_id[rest], markers.epoch[rest])
     rest, code = rest[code >= 0], code[code >= 0]
-    group = np.stack(
-        (
-            markers.leader_epoch[rest],
-            markers.coordinator_partition[rest],
-            markers.coordinator_epoch[rest],
-        )
+    groups = combined(
+        markers.leader_epoch[rest],
+        markers.coordinator_partition[rest],
+        markers.coordinator_epoch[rest],
     )
-    _, member = np.unique(group, axis=1, return_inverse=True)
-    member = member.ravel()
-    for number in range(int(member.max()) + 1 if len(member) else 0):
+    member = groups.number
+    for number in range(len(groups.first)):
         of_group = np.flatnonzero(member == number)
         voters = np.flatnonzero(is_evidence[rest[of_group]])
         one = _Group(markers, promises, blocks, rest[of_group], code[of_group], skew)

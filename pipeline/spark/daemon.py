@@ -7,6 +7,7 @@ anew (`pyspark.worker_util.setup_spark_files`); the installed packages are the s
 
 from __future__ import annotations
 
+import gc
 import sys
 from fnmatch import fnmatch
 from importlib import import_module
@@ -32,6 +33,7 @@ def main() -> None:
         import_module(name)
     from pyspark import daemon
 
+    gc.freeze()  # a worker collects garbage behind every task, and would go through all of these modules each time
     daemon.manager()
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline.replay.combined import combined
 from pipeline.spark import columnar, producer_rows
 from pipeline.spark.arrow import arrow_schema
 from pipeline.spark.extent import Row
@@ -95,16 +96,13 @@ def source(files: Sequence[str], places: Sequence[Place], shares: int) -> column
     def route(rows: pa.Table) -> columnar.Routed:
         promised = _promises(rows)
         topics, topic = columnar.encoded(promised["topic"])
-        key = np.stack((promised["copy"].to_numpy(), topic, promised["partition"].to_numpy()))
-        different, number = np.unique(key, axis=1, return_inverse=True)
+        keys = (promised["copy"].to_numpy(), topic, promised["partition"].to_numpy())
+        different = combined(*keys)
+        each = zip(*(column[different.first].tolist() for column in keys), strict=True)
         of_key = np.array(
-            [
-                place_of((copy, topics[at], partition))
-                for copy, at, partition in different.T.tolist()
-            ],
-            np.int64,
+            [place_of((copy, topics[at], partition)) for copy, at, partition in each], np.int64
         ).reshape(-1, 2)
-        share, place = of_key[number.ravel()].T
+        share, place = of_key[different.number].T
         zeros = np.zeros(len(promised), np.int64)
         return columnar.Routed(promised, share, place, zeros, zeros)
 
