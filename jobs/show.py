@@ -39,7 +39,7 @@ def run(finding_id: str, output: str) -> int:
 
             cause_id = effects(held).get(found[0]["finding_id"])
             cause = next((one for one in held if one["finding_id"] == cause_id), None)
-            terminal.show_finding(found[0], *_timeline(found[0], file), cause)
+            terminal.show_finding(found[0], output, *_timeline(found[0], file), cause)
             return 0
     raise UsageError(f"no run in {sanitise(output)} holds a finding {sanitise(finding_id)}")
 

@@ -108,7 +108,7 @@ def _rendered(result: AuditResult, config: Config) -> dict[str, Iterable[str]]:
     failing = [one for one in result.examples if is_failing(one, config.gate)]
     texts = {
         "junit.xml": junit(result.summary, failing, config.max_examples, result.examples),
-        "summary.md": markdown(result.summary, result.examples, config.max_examples),
+        "summary.md": markdown(result.summary, result.examples, config.max_examples, config.output),
         **page_files(config.output, result.summary, result.examples, config),
     }
     return {name: [text] for name, text in texts.items()}

@@ -22,10 +22,10 @@ CODE = "version_inferred"
 NEEDS = ("segment",)
 FIXED_IN = "no defect"
 _ADVICE = {
-    "transaction_version": "Where all brokers and clients are 4.0 or later: kafka-features.sh --bootstrap-server "
-    "<host:port> upgrade --feature transaction.version=2.",
+    "transaction_version": "Nothing where all are of version 2. Where some are below it and all brokers and clients "
+    "are 4.0 or later: kafka-features.sh --bootstrap-server <host:port> upgrade --feature transaction.version=2.",
     "broker_version": "Give --kafka-version where the brokers are newer than this proves.",
-    "group_coordinator": "None.",
+    "group_coordinator": "Nothing to do.",
 }
 
 

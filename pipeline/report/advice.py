@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from pipeline.report.causes import Finding
 from pipeline.text import sanitise
@@ -11,6 +12,18 @@ _COMMAND = re.compile(
     r"kafka-[a-z-]+\.sh(?: (?:<host:port>|[A-Za-z0-9._:/=@-]+))+(?=$|[;.)]|:? [A-Za-z(])"
 )
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]*")
+
+
+def show(finding: Finding, output: str, *, is_private: bool = False) -> str:
+    """The command that prints one finding, whole, for a shell.
+
+    Args:
+        finding: The finding.
+        output: Output root, as it was given.
+        is_private: Names are pseudonyms; the name of a folder is not told either.
+    """
+    root = "DIR" if is_private else shlex.quote(output)
+    return f"./spark-submit.sh show {finding['finding_id'][:12]} --output {root}"
 
 
 def commands(finding: Finding) -> list[str]:

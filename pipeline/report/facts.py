@@ -67,7 +67,7 @@ class Facts:
     """
 
     def __init__(self, output: str, run_id: str) -> None:
-        self._output, self._run_id = output, run_id
+        self.output, self._run_id = output, run_id
         self.replicas = self._rows(silver.REPLICA).to_pylist()
 
     @cached_property
@@ -121,7 +121,7 @@ class Facts:
         }
         found: Counter[str] = Counter()
         wanted = {"replica_id": users}
-        for piece in stored.pieces(bronze.BATCH, self._output, self._run_id, names, wanted):
+        for piece in stored.pieces(bronze.BATCH, self.output, self._run_id, names, wanted):
             held = Columns(piece)
             is_data = held["is_control"] != 1
             for name, mask in (
@@ -136,7 +136,7 @@ class Facts:
         self, table: Table, columns: Sequence[str], only: dict[str, Collection[Any]] | None = None
     ) -> Iterator[pa.Table]:
         """Rows of a logical table, a piece at a time; those with the wanted values of columns."""
-        return stored.pieces(table, self._output, self._run_id, columns, only)
+        return stored.pieces(table, self.output, self._run_id, columns, only)
 
     def generations(self, groups: Collection[str]) -> list[Row]:
         """Records of groups' generations (epochs of the newer protocols), in log order."""
@@ -145,9 +145,7 @@ class Facts:
             return []
         names = ("detail",)
         found: dict[tuple[str, int], Row] = {}
-        for piece in stored.pieces(
-            bronze.GROUP_METADATA, self._output, self._run_id, names, wanted
-        ):
+        for piece in stored.pieces(bronze.GROUP_METADATA, self.output, self._run_id, names, wanted):
             for text in piece["detail"].to_pylist():
                 row = json.loads(text)
                 is_one = row["record_type"] in GROUP_RECORDS and row.get("group_id") in groups
@@ -156,7 +154,7 @@ class Facts:
         return [found[key] for key in sorted(found)]
 
     def _rows(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
-        return stored.rows(table, self._output, self._run_id, columns)
+        return stored.rows(table, self.output, self._run_id, columns)
 
 
 def thinned(times: Array, values: Array, limit: int = 240) -> list[tuple[float, float]]:

@@ -7,9 +7,10 @@ mentions are interpreted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from pipeline.report.advice import show
 from pipeline.report.causes import CURRENT, Finding, effects
 from pipeline.report.examples import examples, named, where
 from pipeline.report.words import SAID_ELSEWHERE, above, read, utc, verdict
@@ -21,17 +22,18 @@ MAX_OVER = 20
 """Resolved and not seen findings that are named, of each."""
 
 
-def markdown(summary: dict[str, Any], findings: list[Finding], limit: int) -> str:
+def markdown(summary: dict[str, Any], findings: list[Finding], limit: int, output: str) -> str:
     """The file's text.
 
     Args:
         summary: The content of `summary.json`.
         findings: All that are shown, most severe first.
         limit: How many findings of one code and class are shown.
+        output: Output root.
     """
     lines: list[str] = []
     size = 0
-    for line in _lines(summary, findings, limit):
+    for line in _lines(summary, findings, limit, output):
         size += len(line.encode("utf-8", "backslashreplace")) + 1
         if size > MAX_BYTES:
             lines.append("\n_Cut here; findings.jsonl and summary.json hold everything._")
@@ -50,7 +52,9 @@ def code(text: str) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def _lines(summary: dict[str, Any], findings: list[Finding], limit: int) -> Iterator[str]:
+def _lines(
+    summary: dict[str, Any], findings: list[Finding], limit: int, output: str
+) -> Iterator[str]:
     gate = summary["gate"]
     yield f"## Kafka transaction audit: {summary['verdict'].upper()}"
     yield ""
@@ -61,7 +65,9 @@ def _lines(summary: dict[str, Any], findings: list[Finding], limit: int) -> Iter
     is_unknown = summary["verdict"] == "unknown"
     yield from doubts if is_unknown else ()
     current = [one for one in findings if one["status"] in CURRENT]
-    yield from _findings(current, limit)
+    yield from _findings(
+        current, limit, lambda one: show(one, output, is_private="redaction" in summary)
+    )
     yield from _expectations(summary["expectations"])
     yield from () if is_unknown else doubts
     yield from _section("Resolved", _over(findings, "resolved"))
@@ -80,7 +86,9 @@ def _changes(summary: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _findings(current: list[Finding], limit: int) -> Iterator[str]:
+def _findings(
+    current: list[Finding], limit: int, command: Callable[[Finding], str]
+) -> Iterator[str]:
     if not current:
         return
     chosen = examples(current, limit)
@@ -98,7 +106,7 @@ def _findings(current: list[Finding], limit: int) -> Iterator[str]:
             yield f"  Of one cause with {code(named(cause))}: begin there"
         elif one["advice"]:
             yield f"  What to do: {code(one['advice'])}"
-        yield f"  Details: {code('./spark-submit.sh show ' + one['finding_id'][:12])}"
+        yield f"  Details: {code(command(one))}"
     left = len(current) - len(chosen.shown[:MAX_FINDINGS])
     if left:
         yield f"- ... and {left} more in {code('findings.jsonl')}"

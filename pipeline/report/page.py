@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from pipeline.config import Config
 from pipeline.report import health as checklist
-from pipeline.report.advice import pieces
+from pipeline.report.advice import pieces, show
 from pipeline.report.causes import CURRENT, Finding, effects
 from pipeline.report.examples import examples, named, place, where
 from pipeline.report.facts import Facts
@@ -50,6 +50,7 @@ class Shown(NamedTuple):
         finding: The finding, every text sanitised.
         where: Topic, partition and offset.
         times: First and last time in UTC.
+        command: What prints it on a terminal.
         advice: The advice in pieces: whether it is a command that is safe to copy into a shell, and its text.
         evidence: Its evidence, a line each.
         plot: Its timeline as a picture.
@@ -65,6 +66,7 @@ class Shown(NamedTuple):
     finding: Finding
     where: str
     times: str
+    command: str
     advice: list[tuple[bool, str]]
     evidence: list[str]
     plot: Markup | None
@@ -114,7 +116,13 @@ def render(
     plotted = {one["finding_id"] for one in with_plot}
     related = _related(chosen.shown)
     shown = [
-        _shown(number, one, timelines if one["finding_id"] in plotted else None, related)
+        _shown(
+            number,
+            one,
+            timelines if one["finding_id"] in plotted else None,
+            related,
+            show(one, facts.output, is_private="redaction" in summary),
+        )
         for number, one in enumerate(chosen.shown)
     ]
     environment = Environment(
@@ -172,6 +180,7 @@ def _shown(
     finding: Finding,
     timelines: Timelines | None,
     related: _Related,
+    command: str,
 ) -> Shown:
     is_full = number < FULL
     brings = related.brings.get(finding["finding_id"], [])
@@ -185,6 +194,7 @@ def _shown(
         finding,
         where(finding),
         " to ".join(dict.fromkeys(times)),
+        command,
         pieces(finding, with_commands=finding["status"] not in OVER),
         [place(one) for one in finding["evidence"]] if is_full else [],
         plot(events, finding),

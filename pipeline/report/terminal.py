@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Protocol, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.config import Config
+from pipeline.report import advice
 from pipeline.report.causes import CURRENT, effects
 from pipeline.report.examples import named, ordered, place, where
 from pipeline.report.words import OVER, above, read, utc, verdict, wrong
@@ -93,12 +92,12 @@ def render(result: Result, target: Console) -> None:
     current = [one for one in ordered(result.examples) if one["status"] in CURRENT]
     worth = [one for one in current if one["severity"] != "info"]
     _verdict(target, summary)
-    advice = ""
+    said_above = ""
     caused, by_id = effects(current), {one["finding_id"]: one for one in current}
     for finding in worth[:SHOWN]:
         cause = by_id.get(caused.get(finding["finding_id"], ""))
-        _finding(target, finding, advice, cause)
-        advice = finding["advice"] if cause is None else advice
+        _finding(target, finding, said_above, cause)
+        said_above = finding["advice"] if cause is None else said_above
     rest = len(worth) - SHOWN
     if rest > 0:
         _line(target, f"... and {rest} more in findings.jsonl", "dim")
@@ -110,12 +109,15 @@ def render(result: Result, target: Console) -> None:
     _line(target, f"Version   {summary['version']}, configuration {summary['configuration'][:12]}")
     _line(target, f"Report    {result.output_dir}/report.html")
     if worth:
-        first = f"show {worth[0]['finding_id'][:12]}{_of_output(result.output_dir)}"
-        _line(target, f"Next      ./spark-submit.sh {first}   (or explain {worth[0]['code']})")
+        _command(
+            target, f"Next      {advice.show(worth[0], str(Path(result.output_dir).parents[1]))}"
+        )
+        _command(target, f"          ./spark-submit.sh explain {worth[0]['code']}")
 
 
 def show_finding(
     finding: dict[str, Any],
+    output: str,
     timeline: Sequence[tuple[str, str, bool]] = (),
     left_out: int = 0,
     cause: dict[str, Any] | None = None,
@@ -124,6 +126,7 @@ def show_finding(
 
     Args:
         finding: the finding.
+        output: output root.
         timeline: time, what happened, and whether the finding is about that.
         left_out: further events of the same producer, transactional id or group.
         cause: the finding that it comes with.
@@ -131,8 +134,8 @@ def show_finding(
     target = console()
     _finding(target, finding)
     if cause is not None:
-        begin = f"show {cause['finding_id'][:12]}"
-        _line(target, f"  cause: one with {named(cause)}: begin there ({begin})")
+        _line(target, f"  cause: one with {named(cause)}: begin there")
+        _command(target, f"         {advice.show(cause, output)}")
     for name in ("explanation", "refuted_by"):
         _line(target, f"  {name.replace('_', ' ')}: {finding[name]}")
     for name in (
@@ -165,15 +168,6 @@ def show_finding(
             target,
             f"    ... and {more} of the same producer, transactional id or group, further away",
         )
-
-
-def _of_output(output_dir: str) -> str:
-    """The option that names the output root of a run, quoted for a shell; none where `show` looks by itself."""
-    root = Path(output_dir).parents[1]
-    default = Path(Config().output)
-    if root.resolve() in (default.resolve(), (default / "self-check").resolve()):
-        return ""
-    return f" --output {shlex.quote(str(root))}"
 
 
 def _verdict(target: Console, summary: dict[str, Any]) -> None:
@@ -268,6 +262,11 @@ def _line(target: Console, text: str, style: str = "") -> None:
             line = " " * hang
         line += word + " "
     _put(target, line, style)
+
+
+def _command(target: Console, text: str) -> None:
+    """One line that is never wrapped: a command is copied whole."""
+    _put(target, sanitise(text), "")
 
 
 def _put(target: Console, line: str, style: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from markupsafe import escape
 
 from pipeline.config import Config
 from pipeline.report import terminal
@@ -82,7 +84,7 @@ def test_a_check_that_failed_stands_beside_the_verdict(tmp_path: Path) -> None:
     assert "What was read and what the tables hold do not agree" in top
     assert "<code>silver.row_counts</code>" in top
     assert "Something at or above" not in top
-    assert "What was read and what the tables hold" in markdown(about, [], 10)
+    assert "What was read and what the tables hold" in markdown(about, [], 10, "out")
 
 
 def test_new_open_resolved_and_not_seen_are_named_everywhere(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_new_open_resolved_and_not_seen_are_named_everywhere(tmp_path: Path) -> 
     counts = summary()["counts"] | {"by_status": dict.fromkeys(states, 1)}
     about = summary(counts=counts, previous_run="r0")
     changes = _page(tmp_path, held, about).partition('id="changes"')[2].partition("</section>")[0]
-    text = markdown(about, held, 10)
+    text = markdown(about, held, 10, "out")
     for name in states:
         assert f"it is {name}" in changes
         assert f"it is {name}" in text
@@ -110,34 +112,53 @@ def test_what_is_over_has_no_command_to_copy(
     page = _page(tmp_path, [over], summary())
     assert "<h3>Nothing: it is over. What was advised</h3>" in page
     assert '<pre class="command">' not in page
-    terminal.show_finding(over)
+    terminal.show_finding(over, "out")
     assert "-> Nothing: it is over. What was advised: kafka-t" in capsys.readouterr().out
     current = _page(tmp_path, [over | {"status": "open"}], summary())
     assert "<h3>What to do</h3>" in current
     assert '<pre class="command">' in current
 
 
+def test_the_command_for_a_finding_names_the_output_root_and_is_one_for_a_shell(
+    tmp_path: Path,
+) -> None:
+    root, held = tmp_path / "the night's", finding()
+    command = f"./spark-submit.sh show {held['finding_id'][:12]} --output "
+    assert f"<code>{escape(command + shlex.quote(str(root)))}</code>" in _page(
+        root, [held], summary()
+    )
+    assert f"  Details: `{command}/audits/prod`" in markdown(summary(), [held], 10, "/audits/prod")
+
+
+def test_a_redacted_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
+    root, about = tmp_path / "customer", summary(redaction={"text": "ids are pseudonyms"})
+    assert "customer" not in _page(root, [finding()], about)
+    text = markdown(about, [finding()], 10, str(root))
+    assert "customer" not in text
+    assert "--output DIR`" in text
+
+
 def test_many_resolved_findings_are_cut_and_counted() -> None:
     held = [finding(first_offset=n, status="resolved") for n in range(25)]
-    assert "- ... and 5 more in `findings.jsonl`" in markdown(summary(), held, 10)
+    assert "- ... and 5 more in `findings.jsonl`" in markdown(summary(), held, 10, "out")
 
 
 def test_what_could_not_be_judged_goes_before_findings_that_do_not_fail() -> None:
     minor = [finding(severity="minor")]
-    text = markdown(summary(verdict="unknown", could_not_judge=["no owner"]), minor, 10)
+    text = markdown(summary(verdict="unknown", could_not_judge=["no owner"]), minor, 10, "out")
     assert text.index("### Could not be judged") < text.index("### Findings")
-    text = markdown(summary(verdict="failed", could_not_judge=["no owner"]), minor, 10)
+    text = markdown(summary(verdict="failed", could_not_judge=["no owner"]), minor, 10, "out")
     assert text.index("### Could not be judged") > text.index("### Findings")
     assert text.count("### Could not be judged") == 1
 
 
 def test_a_finding_without_a_place_has_no_empty_one() -> None:
-    text = markdown(summary(), [finding(topic=None, partition=None, first_offset=None)], 10)
+    text = markdown(summary(), [finding(topic=None, partition=None, first_offset=None)], 10, "out")
     assert "` `" not in text
 
 
 def test_the_run_is_named() -> None:
-    assert f"Run `{RUN_ID}`" in markdown(summary(), [], 10)
+    assert f"Run `{RUN_ID}`" in markdown(summary(), [], 10, "out")
 
 
 def test_junit_names_what_changed_and_fails_nothing_by_it() -> None:

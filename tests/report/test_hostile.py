@@ -153,7 +153,7 @@ def test_junit_is_read_back(facts: Facts) -> None:
 def test_markdown_holds_nothing_live() -> None:
     def kinds(texts: list[str]) -> list[str]:
         parser = MarkdownIt("gfm-like", {"linkify": False, "html": True})
-        tokens = parser.parse(markdown(_summary(texts), _findings(texts), 1000))
+        tokens = parser.parse(markdown(_summary(texts), _findings(texts), 1000, "out"))
         return [one.type for token in tokens for one in (token, *(token.children or ()))]
 
     short = [text for text in CORPUS if len(text) < 1000]

@@ -193,7 +193,7 @@ def test_examples_prefer_what_is_current() -> None:
 
 def test_markdown_stays_below_a_megabyte() -> None:
     found = [finding(first_offset=n, title="t" * 100_000) for n in range(50)]
-    text = markdown(summary(verdict="failed"), found, 1000)
+    text = markdown(summary(verdict="failed"), found, 1000, "out")
     assert len(text.encode()) < 1_000_000
     assert "Cut here" in text
 

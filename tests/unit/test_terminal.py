@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +100,8 @@ def test_says_verdict_where_and_what_to_do() -> None:
         "1970-01-01 00:00:00Z to 1970-01-01 00:00:01Z",
         "12,345 bytes",
         "out/runs/r1",
-        "show abababababab --output out ",
+        "Next      ./spark-submit.sh show abababababab --output out\n",
+        "\n          ./spark-submit.sh explain hanging_transaction\n",
     ):
         assert part in screen
     assert "not shown" not in screen
@@ -109,14 +111,17 @@ def test_says_what_judged() -> None:
     assert "Version   1.0.0, configuration 0123456789ab\n" in _screen(_summary("passed"), [])
 
 
-def test_the_first_run_has_nothing_to_compare_with_and_the_usual_output_needs_no_name() -> None:
-    result = Result(
-        _summary("failed", previous_run=None), [_finding()], "audit-output/self-check/runs/r1"
-    )
+def test_the_first_run_has_nothing_to_compare_with() -> None:
+    assert "Changed" not in _screen(_summary("failed", previous_run=None), [_finding()])
+
+
+def test_the_command_for_a_finding_is_one_line_that_a_shell_reads_as_it_is_meant() -> None:
+    root = "/audits of the night/" + "prod " * 20 + "$(id)"
     stream = io.StringIO()
+    result = Result(_summary("failed"), [_finding()], f"{root}/runs/r1")
     terminal.render(result, terminal.console(stream))
-    assert "Changed" not in stream.getvalue()
-    assert "--output" not in stream.getvalue()
+    line = next(line for line in stream.getvalue().splitlines() if line.startswith("Next"))
+    assert shlex.split(line)[1:] == ["./spark-submit.sh", "show", "ab" * 6, "--output", root]
 
 
 def test_a_run_that_fails_without_a_finding_says_so() -> None:
@@ -150,7 +155,8 @@ def test_hostile_text_stays_text(capsys: pytest.CaptureFixture[str]) -> None:
             evidence=[
                 {"broker": None, "file": EVIL, "position": None, "offset": None, "what": EVIL}
             ],
-        )
+        ),
+        "out",
     )
     for shown in (screen, capsys.readouterr().out):
         assert re.fullmatch(r"[\x20-\x7e\n]*", shown)
