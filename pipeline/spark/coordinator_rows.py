@@ -156,9 +156,7 @@ class _Output:
         self.places += [place] * len(rows)
         for txn in history.transactions:
             *fields, added = txn
-            self.transactions.append(
-                (*place, transactional_id, *fields, len(added), [_listed(*item) for item in added])
-            )
+            self.transactions.append((*place, transactional_id, *fields, len(added), added))
         for owner in history.owners:
             listed = [name.replace("\x00", "-") for name in owner.partitions]
             self.owners.append((*place, transactional_id, *owner[:-1], listed))
@@ -172,9 +170,11 @@ class _Output:
             ("owner", _OWNER, self.owners),
         ):
             if rows:
-                yield self._batch(
-                    kind, dict(zip(names, zip(*rows, strict=True), strict=True)), len(rows)
-                )
+                columns: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))
+                if "partitions" in columns:
+                    kept = self.schema.field("partitions").type
+                    columns["partitions"] = _listed(columns["partitions"], kept)
+                yield self._batch(kind, columns, len(rows))
         self._start()
 
     def _steps(self) -> pa.RecordBatch:
@@ -204,9 +204,27 @@ class _Output:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _listed(name: str, added_ms: int | None) -> dict[str, Any]:
-    topic, _, partition = name.rpartition("\x00")
-    return {"topic": topic, "partition": int(partition), "added_ms": added_ms}
+def _listed(lists: Sequence[Sequence[tuple[str, int | None]]], kept: pa.ListType) -> pa.ListArray:
+    """Lists of partitions and when they were added, without a dictionary for each.
+
+    Args:
+        lists: Topic, a zero byte and the partition, and milliseconds.
+        kept: The type of the lists: topic, partition and milliseconds.
+    """
+    ends = np.cumsum([0, *map(len, lists)])
+    names = [name for one in lists for name, _ in one]
+    split = {
+        name: (name.rpartition("\x00")[0], int(name.rpartition("\x00")[2])) for name in set(names)
+    }
+    columns = (
+        [split[name][0] for name in names],
+        [split[name][1] for name in names],
+        [added_ms for one in lists for _, added_ms in one],
+    )
+    fields = list(kept.value_type)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+    values = pa.StructArray.from_arrays(arrays, fields=fields)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
 
 
 _FROM_INPUT = {

@@ -101,8 +101,8 @@ def plan(inputs: Sequence[str], *, cluster_id: str | None = None) -> Plan:
         tuple(log_dirs[path] for path in sorted(log_dirs)),
         tuple(replicas),
         tuple(files),
-        tuple(walk.skipped),
-        tuple(walk.unread),
+        tuple(walk.aside.skipped),
+        tuple(walk.aside.unread),
         tuple(sizes),
     )
 
@@ -236,7 +236,7 @@ def _files(walk: Walk, one: Partition, replica: Replica) -> list[SourceFile]:
             continue
         if replica.suffix or segment.suffix:
             why = replica.suffix or segment.suffix
-            walk.skipped.append(Skipped(file.name, "not_replayed", f"{why} file", file.size))
+            walk.aside.skipped.append(Skipped(file.name, "not_replayed", f"{why} file", file.size))
             continue
         segment_id = stable_id(replica.replica_id, segment.kind, segment.base_offset)
         files.append(

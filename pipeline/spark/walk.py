@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from pipeline.spark import archives, exports, remote, text_input
+from pipeline.spark.aside import NO_REASON, Aside
 from pipeline.spark.files import kind_of, read_bounded
 from pipeline.spark.found import (
     CHECKPOINTS,
@@ -21,7 +21,6 @@ from pipeline.spark.found import (
 )
 from pipeline.spark.inventory import EXPORT, LOG, TEXT, Skipped
 from pipeline.text import sanitise
-from pipeline.wire.errors import WireError
 from pipeline.wire.log_dir import parse_file, parse_name
 from schemas.codes import OFFSETS_TOPIC, TXN_TOPIC
 
@@ -38,15 +37,13 @@ class Walk:
 
     Attributes:
         folders: Path -> (name, files by name) of directories with files of a whole log directory.
-        skipped: What is no file of a log.
-        unread: What could not be read.
+        aside: What is listed instead of read.
     """
 
     def __init__(self) -> None:
         self._partitions: dict[str, Partition] = {}
         self.folders: dict[str, tuple[str, dict[str, File]]] = {}
-        self.skipped: list[Skipped] = []
-        self.unread: list[Skipped] = []
+        self.aside = Aside()
         self._texts: set[str] = set()
         self._entered: set[tuple[int, int]] = set()
         self._base = ""
@@ -93,7 +90,7 @@ class Walk:
                 del self._partitions[path]
                 why = "its name is not TOPIC-PARTITION: take it out, or give it alone"
                 size = sum(file.size for file in one.files.values())
-                self.unread.append(Skipped(one.name, "io", why, size))
+                self.aside.unread.append(Skipped(one.name, "io", why, size))
 
     def _directory(self, path: str, depth: int) -> None:
         try:
@@ -101,7 +98,7 @@ class Walk:
             with os.scandir(path) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError as error:
-            self._unread(path, "io", error.strerror or "cannot be read")
+            self._unread(path, "io", error.strerror or NO_REASON)
             return
         if identity in self._entered:
             return
@@ -119,13 +116,13 @@ class Walk:
         try:
             mode = entry.stat().st_mode
         except OSError as error:
-            self._unread(entry.path, "io", error.strerror or "cannot be read")
+            self._unread(entry.path, "io", error.strerror or NO_REASON)
             return None
         if stat.S_ISDIR(mode):
             return "dir"
         if stat.S_ISREG(mode):
             return "file"
-        self._irregular(self._name(entry.path), entry.name, "not a regular file", 0)
+        self.aside.irregular(self._name(entry.path), entry.name, "not a regular file", 0)
         return None
 
     def remote(self, given: str, number: int, label: str = "") -> None:
@@ -192,40 +189,27 @@ class Walk:
             if kind_of(file.path) is None:
                 self._archive(path, base_name, file)
             else:
-                self._skip(file, "an archive inside an archive or in remote storage")
+                self.aside.foreign(file, "an archive inside an archive or in remote storage")
         elif kind_of(file.path) is None and self._text(path, base_name, file):
             return
         else:
-            self._skip(file, "not a file of a log")
+            self.aside.foreign(file, "not a file of a log")
 
     def leave_out(self, partitions: Sequence[Partition], why: str, reason: str = "foreign") -> None:
         """Lists partitions that must not be read, and forgets what was doubtful about them."""
         for one in partitions:
             del self._partitions[one.path]
-            for file in one.files.values():
-                self.skipped.append(Skipped(file.name, reason, f"{one.source} {why}", file.size))
-        self.unread = [one for one in self.unread if one.name not in self._texts]
-
-    def _skip(self, file: File, why: str) -> None:
-        self.skipped.append(Skipped(file.name, "foreign", why, file.size))
-
-    def _irregular(self, name: str, base_name: str, why: str, size: int) -> None:
-        """Leaves aside what is no regular file; but what a segment held is unknown then, and no audit may pass."""
-        parsed = parse_file(base_name)
-        if parsed is not None and parsed.kind == "log" and not parsed.suffix:
-            self.unread.append(Skipped(name, "io", why, size))
-        else:
-            self.skipped.append(Skipped(name, "foreign", why, size))
+        self.aside.partitions(partitions, why, reason, self._texts)
 
     def _archive(self, path: str, base_name: str, file: File) -> None:
         """Members by folder, as if the archive were one."""
         folders: dict[str, dict[str, File]] = {}
-        with self._noted(file.name, file.size):
+        with self.aside.noted(file.name, file.size):
             for one in archives.members(file.path):
                 name = f"{file.name}/{sanitise(one.name)}"
                 folder, base = posixpath.split(one.name)
                 if one.why is not None:
-                    self._irregular(name, base, one.why, one.size)
+                    self.aside.irregular(name, base, one.why, one.size)
                     continue
                 folders.setdefault(folder, {})[base] = File(one.path, name, one.size, one.data)
         stem = base_name
@@ -240,7 +224,7 @@ class Walk:
 
     def _text(self, path: str, base_name: str, file: File) -> bool:
         """Takes a text with dumps in it; False when it is none."""
-        with self._noted(file.name, file.size):
+        with self.aside.noted(file.name, file.size):
             sections = text_input.sections(file.path, file.size)
             if sections is not None:
                 self._dumps(path, base_name, file, sections)
@@ -255,7 +239,7 @@ class Walk:
             dumped = File(one.path, name, one.size)
             where = self._place(file.path)
             self._partition(f"{place}/{one.partition}", {one.base_name: dumped}, where, TEXT)
-        self.unread += [
+        self.aside.unread += [
             Skipped(file.name, reason, detail, file.size) for reason, detail in sections.doubts
         ]
 
@@ -267,7 +251,7 @@ class Walk:
         where = self._place(path)
         if not exports.is_export(files[first].path):
             return False
-        with self._noted(self._name(path)):
+        with self.aside.noted(self._name(path)):
             if not {os.path.basename(one) for one in exports.active_files(path)} <= set(files):
                 return False  # One file of several was given.
             for topic, number, at, size in exports.partitions(path):
@@ -276,7 +260,9 @@ class Walk:
                     exported = {f"{0:020d}.log": File(at, name, size)}
                     self._partition(f"{path}!/{topic}-{number}", exported, where, EXPORT)
                 else:
-                    self._skip(File(at, name, 0), "an export of a user topic: values tell nothing")
+                    self.aside.foreign(
+                        File(at, name, 0), "an export of a user topic: values tell nothing"
+                    )
         return True
 
     def _listed(self, entries: list[os.DirEntry[str]]) -> dict[str, File]:
@@ -292,24 +278,14 @@ class Walk:
         return sanitise(os.path.relpath(path, self._base))
 
     def _unread(self, path: str, reason: str, detail: str) -> None:
-        self.unread.append(Skipped(self._name(path), reason, detail))
+        self.aside.unread.append(Skipped(self._name(path), reason, detail))
 
     def read(self, file: File, decode: Callable[[bytes], Decoded]) -> Decoded | None:
         """Decodes a small file; None, and a note, when that fails; None when it is still empty."""
-        with self._noted(file.name):
+        with self.aside.noted(file.name):
             data = read_bounded(file.path) if file.data is None else file.data
             return decode(data) if data else None
         return None
-
-    @contextmanager
-    def _noted(self, name: str, size: int = 0) -> Iterator[None]:
-        """Lists a file or folder that cannot be read, and goes on behind the block."""
-        try:
-            yield
-        except WireError as error:
-            self.unread.append(Skipped(name, error.reason, str(error), size))
-        except OSError as error:
-            self.unread.append(Skipped(name, "io", error.strerror or "cannot be read"))
 
 
 def _identity(path: str) -> tuple[int, int]:
