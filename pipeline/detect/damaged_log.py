@@ -84,7 +84,7 @@ def _bytes(damage: DataFrame) -> DataFrame:
         explanation="{size_bytes:byte|bytes} of {file} ({topic}-{partition}) from byte {position} on were not "
         "used: {explanation}. Broker {broker_id}.",
         advice=F.when(
-            is_normal, F.lit("None: normal for a copy taken while the broker ran.")
+            is_normal, F.lit("Nothing to do: normal for a copy taken while the broker ran.")
         ).otherwise(
             F.lit(
                 "Copy the file again and compare; when it is the same, take the partition from "

@@ -34,7 +34,7 @@ def find(*, partition_txn: DataFrame) -> DataFrame:
         explanation="The ABORT marker of producer {producer_id} epoch {marker_epoch} (coordinator epoch "
         "{marker_coordinator_epoch}) has no record in __transaction_state: kafka-transactions abort "
         "wrote it. It ended the run from offset {first_offset}.",
-        advice="None; check that the abort was meant.",
+        advice="Nothing to do; check that the abort was meant.",
         refuted_by="a Prepare* record at that time that is not in the copy",
         evidence=[here("marker_offset", "ABORT marker")],
     )

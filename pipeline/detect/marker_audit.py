@@ -149,7 +149,7 @@ def _marker_findings(rows: DataFrame) -> DataFrame:
             what=what,
         ),
         advice=F.when(
-            is_duplicate, F.lit("None: legal after a retry or a coordinator failover.")
+            is_duplicate, F.lit("Nothing to do: legal after a retry or a coordinator failover.")
         ).otherwise(
             F.lit(
                 "Compare what read_committed consumers read here with the other partitions of the "

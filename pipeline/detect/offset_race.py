@@ -40,7 +40,7 @@ FIXED_IN = {
     "*": "KAFKA-17507 in 3.9.1, 4.0.0",
 }
 _ADVICE = (
-    "Upgrade to 3.9.1 or 4.0.0. Where a group seems to have resumed too early or too "
+    "Upgrade to 3.9.1 or 4.0.0 where the brokers are older. Where a group seems to have resumed too early or too "
     "late, compare with the committed offsets "
     "of this audit: the log is right, and a restart of the group's coordinator makes the broker read it again."
 )

@@ -70,7 +70,9 @@ def find(*, divergence: DataFrame) -> DataFrame:
             ),
         )
         .when(is_other, F.lit(_STALE))
-        .otherwise(F.lit("None: what was not replicated was not acknowledged under acks=all.")),
+        .otherwise(
+            F.lit("Nothing to do: what was not replicated was not acknowledged under acks=all.")
+        ),
         refuted_by="a copy in which the older replica had been truncated before",
         evidence=[here("offset", "first offset that differs")],
     )

@@ -28,7 +28,7 @@ _ADVICE = {
     "lost": "Look for delivery errors in the producer's log at that time, and send what is missing again. "
     "At a leader change: unclean.leader.election.enable=false, min.insync.replicas=2, acks=all. After an expiry: "
     "producer.id.expiration.ms above the longest pause of a producer.",
-    "reset": "None, unless the producer's log shows delivery errors at that time.",
+    "reset": "Nothing to do, unless the producer's log shows delivery errors at that time.",
 }
 
 

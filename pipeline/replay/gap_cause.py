@@ -80,13 +80,14 @@ def statement(event: Event, log: LogState) -> Statement | None:
     is_loud = event.kind == "gap" and why in _SUSPICIOUS
     name = f"{event.topic}-{event.partition}"
     first = 0 if event.previous_sequence is None else event.previous_sequence + 1
-    title = (
-        f"sequences {first}..{event.first_sequence - 1} are missing in {name}: {why}"
-        if is_lost
-        else f"sequences of producer {event.producer_id} start anew in {name}: {why}"
-    )
-    places = [Place(event.topic, event.partition, event.offset, "first batch behind it")]
-    earlier = "It has no batch before"
+    title = f"sequences of producer {event.producer_id} start anew in {name}: {why}"
+    if event.kind == "gap":
+        title = f"sequences {first}..{event.first_sequence - 1} are missing in {name}: {why}"
+    elif event.kind == "first":
+        title = f"the first batch of producer {event.producer_id} in {name} begins at sequence {event.first_sequence}"
+    what = "its first batch" if event.kind == "first" else "first batch behind it"
+    places = [Place(event.topic, event.partition, event.offset, what)]
+    earlier = "No batch of this producer comes before"
     if event.previous_offset is not None:
         earlier = (
             f"Sequence {event.previous_sequence} at offset {event.previous_offset} comes before"

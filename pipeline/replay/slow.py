@@ -114,17 +114,22 @@ def _statement(
     }[label]
     title = {
         "long_running": f"transactions of {name} stay open for up to {span(longest)}",
-        "slow_markers": f"commits of {name} take up to {span(longest)}",
-        "near_timeout": f"transactions of {name} come within {span(max(timeout - longest, 0))} of their timeout",
+        "slow_markers": f"markers of transactions of {name} take up to {span(longest)}",
+        "near_timeout": f"transactions of {name} come within {span(timeout - longest)} of their timeout"
+        if longest < timeout
+        else f"transactions of {name} take up to {span(longest)}, their timeout is {span(timeout)}",
     }[label]
     partition = int(slow["coordinator_partition"][worst])
     offset = int(slow["first_step_offset"][worst])
     middle = int(np.median(took[rows]))
+    times = f"it took {span(longest)}"
+    if len(rows) > 1:
+        times = f"half of these took {span(middle)} or more, the longest {span(longest)}"
+    limit = "" if label == "slow_markers" else f", with a timeout of {span(timeout)}"
     return Statement(
         int(slow["copy"][worst]), label, "minor", "proven", title,
         f"{len(rows)} of {counted(total, 'transaction')} of {name}, application "
-        f"{application(name, limits.pattern)}, {what}; half of these "
-        f"took {span(middle)} or more, the longest {span(longest)}, with a timeout of {span(timeout)}.",
+        f"{application(name, limits.pattern)}, {what}; {times}{limit}.",
         topic=TXN_TOPIC, partition=partition, transactional_id=name,
         producer_id=slow.value("producer_id", worst), producer_epoch=slow.value("producer_epoch", worst),
         first_timestamp_ms=slow.value("ongoing_ms", worst), last_timestamp_ms=slow.value("complete_ms", worst),

@@ -91,7 +91,7 @@ def _timeouts(txn: Columns, config: Config) -> Answer:
     highest, limit = int(plain.max()), config.transaction_max_timeout_ms
     said = (
         f"Longest {duration(highest)}, maximum {duration(limit)} (transaction_max_timeout_ms in the settings). "
-        "So long may a crashed producer hold read_committed consumers."
+        "A crashed producer may hold read_committed consumers for the longest of them."
     )
     return Answer(question, "look" if highest > limit else "good", said)
 
@@ -142,11 +142,13 @@ def _reuse(txn: Columns) -> Answer:
 
 def _exposure(runs: Columns) -> Answer:
     question = "Do consumers need isolation.level=read_committed?"
-    aborted = (runs["marker_type"] == 0) & (runs["is_transactional"] == 1)
+    # Nobody but the group coordinator reads the internal topics.
+    is_data = (runs["is_transactional"] == 1) & ~runs.is_any("topic", TXN_TOPIC, OFFSETS_TOPIC)
+    aborted = (runs["marker_type"] == 0) & is_data
     count = int(runs["record_count"][aborted].sum())
     places = len(np.unique(runs["topic"][aborted] * 2**32 + runs["partition"][aborted]))
-    if not (runs["is_transactional"] == 1).any():
-        return Answer(question, "unknown", "No transactional data was read.")
+    if not is_data.any():
+        return Answer(question, "unknown", "No transactional data of a user topic was read.")
     if not count:
         return Answer(question, "good", "No aborted record is retained.")
     said = f"{counted(count, 'aborted record')} in {counted(places, 'partition')}: "
@@ -162,7 +164,9 @@ def _replication(replicas: list[Row]) -> Answer:
         for one in replicas
         if one["topic"] in (TXN_TOPIC, OFFSETS_TOPIC)
     )
-    if len(brokers) < 2 or not held:
+    if not held:
+        return Answer(question, "unknown", "No partition of an internal topic was read.")
+    if len(brokers) < 2:
         return Answer(question, "unknown", "Logs of a single broker were copied: nobody can tell.")
     single = sorted(f"{topic}-{number}" for (topic, number), count in held.items() if count == 1)
     if single:

@@ -23,6 +23,8 @@ MAX_BUCKETS = 60
 MAP = 24
 MAX_EPOCH = 32_767
 """Highest producer epoch (short); the coordinator then gives out a new producer id."""
+FORECAST_EPOCHS = 10
+"""So many epochs make a rate; a single fence does not."""
 DAY_MS = 86_400_000
 _OUTCOMES = {
     "client_commit": "commit",
@@ -81,7 +83,7 @@ def _outcomes(txn: Columns, limits: Report) -> Picture:
         if len(held)
     }
     alert = Alert(
-        limits.timed_out_per_s * bucket / 1000, f"alert: {limits.timed_out_per_s:g} timeouts/s"
+        limits.timed_out_per_s * bucket / 1000, f"alert: {limits.timed_out_per_s:g}/s timed out"
     )
     unit = f"transactions per {duration(bucket)}"
     svg = charts.stacked(title, unit, bucket, starts, series, alert)
@@ -186,7 +188,7 @@ def _epochs(txn: Columns, owners: list[Row]) -> Picture:
         rows.append((one["transactional_id"], float(one["producer_epoch"]), words))
     said = f"Of {MAX_EPOCH:,} epochs of a producer id; then the coordinator gives out a new id. "
     said += (
-        "No id used an epoch while it was observed."
+        f"No id used {FORECAST_EPOCHS} epochs while it was observed, so there is no forecast."
         if soonest is None
         else f"At the rate observed {soonest[1]} is the first to need one, in {duration(soonest[0] * DAY_MS)}."
     )
@@ -194,7 +196,7 @@ def _epochs(txn: Columns, owners: list[Row]) -> Picture:
 
 
 def _epochs_per_day(txn: Columns) -> dict[str, float]:
-    """Transactional id -> epochs of its newest producer id per day, over the transactions read."""
+    """Transactional id -> epochs of its newest producer id per day, over the transactions read, if not too few."""
     known = np.flatnonzero(txn["start_ms"] >= 0)
     order = known[np.lexsort((txn["start_ms"][known], txn["transactional_id"][known]))]
     ids, times = txn["transactional_id"][order], txn["start_ms"][order]
@@ -207,7 +209,7 @@ def _epochs_per_day(txn: Columns) -> dict[str, float]:
     for row in last.tolist():
         first = int(stretch[row])
         span, used = int(times[row] - times[first]), int(epochs[row] - epochs[first])
-        if span > 0 and used > 0:
+        if span > 0 and used >= FORECAST_EPOCHS:
             found[txn.words["transactional_id"][ids[row]]] = used * DAY_MS / span
     return found
 

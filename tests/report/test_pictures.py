@@ -20,6 +20,7 @@ from pipeline.report.pictures import bucket_of, pictures
 from pipeline.report.svg import TimeScale, clipped, value_ticks
 from pipeline.report.timeline import Timelines
 from pipeline.report.words import duration, instant, utc
+from schemas.codes import OFFSETS_TOPIC
 from tests import stored_output
 from tests.stored_output import RUN_ID, START_MS, Tables, finding, summary
 
@@ -68,7 +69,7 @@ def test_timeouts_and_latency_are_held_against_their_alerts(tmp_path: Path) -> N
     assert "10 above" in found["Commit latency (Prepare* to Complete*)"].words
     drawn = str(found["Transaction outcomes"].svg)
     assert 'class="alert"' in drawn
-    assert "alert: 0.5 timeouts/s" in drawn
+    assert "alert: 0.5/s timed out" in drawn
 
 
 def test_a_run_that_stays_open_is_lag(tmp_path: Path) -> None:
@@ -154,6 +155,18 @@ def test_health_says_where_to_look(
     answer = health.health(facts, [], Config())[number]
     assert answer.state == "look"
     assert words in answer.words
+
+
+def test_aborted_offset_commits_expose_nobody(tmp_path: Path) -> None:
+    rows = stored_output.tables()
+    for table in rows.values():
+        for row in table:
+            if "topic" in row:
+                row["topic"] = OFFSETS_TOPIC
+    exposure = health.health(_facts(tmp_path, rows), [], Config())[4]
+    assert (exposure.state, exposure.words) == (
+        "unknown", "No transactional data of a user topic was read."
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config import Config
+from pipeline.replay.gap_cause import CAUSES
 from tests.plant import OLD
 from tests.planting import in_gaps
 from tests.planting.copied import CopiedLogs
@@ -19,13 +20,17 @@ from tests.recordings import recording
 pytestmark = pytest.mark.slow
 
 
+def _cause(explanation: str) -> str:
+    return next(why for why, words in CAUSES.items() if f"Probable cause: {words}." in explanation)
+
+
 @pytest.mark.parametrize("edit", in_gaps.CAUSES, ids=lambda edit: edit.__name__)
 def test_a_cause_is_told(edit: in_gaps.Edit, tmp_path: Path) -> None:
     logs = CopiedLogs(recording(OLD) / "logs", tmp_path / "logs")
     wanted = edit(logs).must
     said = gaps(replayed(read(logs.path, Config())))
     told = [
-        (one.label, one.severity, one.producer_id, one.first_offset, one.title.rpartition(": ")[2])
+        (one.label, one.severity, one.producer_id, one.first_offset, _cause(one.explanation))
         for one in said
         if one.producer_id == in_gaps.PRODUCER_ID
     ]

@@ -57,6 +57,25 @@ def test_slow_transactions(fields: dict[str, Any], labels: list[str]) -> None:
     assert _slow(**fields) == labels
 
 
+@pytest.mark.parametrize(
+    ("fields", "title", "times"),
+    [
+        ({"prepare_ms": NOW + 49_000, "complete_ms": NOW + 49_010},
+         "transactions of pay-0 come within 11 s of their timeout", "; it took 49 s, with a timeout of 60 s."),
+        ({"prepare_ms": NOW + 9_880, "complete_ms": NOW + 9_900, "txn_timeout_ms": 9_000},
+         "transactions of pay-0 take up to 9.88 s, their timeout is 9 s", "; it took 9.88 s, with a timeout of 9 s."),
+        ({"complete_ms": NOW + 6_100}, "markers of transactions of pay-0 take up to 6 s", "Complete*; it took 6 s."),
+    ],
+)  # fmt: skip
+def test_slow_transactions_are_told_with_their_times(
+    fields: dict[str, Any], title: str, times: str
+) -> None:
+    one = of_rows([TRANSACTION | fields], slow.NUMBERS, slow.TEXTS)
+    (said,) = slow.statements(one, {(0, 1, 0): living(NOW + 90_000)}, SLOW)
+    assert said.title == title
+    assert said.explanation.endswith(times)
+
+
 def _fences(count: int, gap_ms: int, **fields: Any) -> list[str]:
     rows = [
         STEP | {"offset": n, "append_ms": NOW + n * gap_ms, "producer_epoch": n + 1, "previous_producer_epoch": n}
