@@ -148,6 +148,7 @@ def test_a_disk_that_is_full(tmp_path: Path, outputs: Outputs, left_kib: int) ->
     _as_undisturbed(steps["again"], outputs)
 
 
+@pytest.mark.timeout(1800)
 def test_a_disk_that_fills_up(tmp_path: Path, outputs: Outputs) -> None:
     """Larger each time, it fails at another moment, on what the run before left; the last one is large enough."""
     sizes = " ".join(map(str, FILLED_KIB))
