@@ -9,6 +9,7 @@ from pathlib import Path
 from pipeline import catalog
 from pipeline.report import charts
 from pipeline.spark import session
+from schemas.codes import STATE_NAMES
 
 # %% Parameters
 OUTPUT = "audit-output/self-check"  # output root of an audit
@@ -18,6 +19,7 @@ PICTURE = "coordinator_log.html"  # where the plot is written
 
 # %%
 spark = session.build()
+STATES = "array('" + "', '".join(STATE_NAMES.values()) + "')"  # name of a state by its number
 catalog.open_tables(spark, OUTPUT, RUN_ID)
 
 # %% [markdown]
@@ -62,7 +64,8 @@ spark.sql(
 
 # %%
 spark.sql(
-    "select copy, offset, timestamp_millis(append_ms) as at, state, previous_state, producer_id, "
+    f"select copy, offset, timestamp_millis(append_ms) as at, get({STATES}, state) as state, "
+    f"get({STATES}, previous_state) as previous_state, producer_id, "
     "producer_epoch, cause, violation from silver_coordinator_step "
     "where transactional_id = {id} order by copy, coordinator_partition, offset",
     id=TRANSACTIONAL_ID,

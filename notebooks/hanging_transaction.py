@@ -10,6 +10,7 @@
 # %%
 from pipeline import catalog
 from pipeline.spark import session
+from schemas.codes import STATE_NAMES
 
 # %% Parameters
 OUTPUT = "audit-output/self-check"  # output root of an audit
@@ -19,6 +20,7 @@ PARTITION = 1
 
 # %%
 spark = session.build()
+STATES = "array('" + "', '".join(STATE_NAMES.values()) + "')"  # name of a state by its number
 run_id = catalog.open_tables(spark, OUTPUT, RUN_ID)
 place = {"topic": TOPIC, "partition": PARTITION}
 
@@ -59,7 +61,10 @@ spark.sql(
 
 # %%
 spark.sql(
-    "select o.copy, o.producer_id, o.transactional_id, o.is_current, o.state, o.producer_epoch, "
+    "select o.copy, o.producer_id, o.transactional_id, o.is_current, get("
+    + STATES
+    + ", o.state) as state, "
+    "o.producer_epoch, "
     "o.txn_timeout_ms, timestamp_millis(o.append_ms) as last_step, o.listed_partitions "
     "from silver_owner o join silver_partition_txn p using (copy, producer_id) "
     "where p.topic = {topic} and p.partition = {partition} and p.is_open",
@@ -69,12 +74,14 @@ spark.sql(
 # %% [markdown]
 # ## What its coordinator did
 #
-# The steps of those ids. States: 0 Empty, 1 Ongoing, 2 PrepareCommit, 3 PrepareAbort, 4 CompleteCommit, 5
-# CompleteAbort.
+# The steps of those ids.
 
 # %%
 spark.sql(
-    "select s.transactional_id, s.offset, timestamp_millis(s.append_ms) as at, s.state, s.producer_id, "
+    "select s.transactional_id, s.offset, timestamp_millis(s.append_ms) as at, get("
+    + STATES
+    + ", s.state) as state, "
+    "s.producer_id, "
     "s.producer_epoch, s.cause from silver_coordinator_step s "
     "join (select distinct copy, transactional_id from silver_partition_txn where topic = {topic} "
     "and partition = {partition} and is_open) using (copy, transactional_id) "

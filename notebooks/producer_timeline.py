@@ -6,6 +6,7 @@
 # %%
 from pipeline import catalog
 from pipeline.spark import session
+from schemas.codes import STATE_NAMES
 
 # %% Parameters
 OUTPUT = "audit-output/self-check"  # output root of an audit
@@ -15,6 +16,7 @@ PRODUCER_ID = None  # a producer id instead
 
 # %%
 spark = session.build()
+STATES = "array('" + "', '".join(STATE_NAMES.values()) + "')"  # name of a state by its number
 catalog.open_tables(spark, OUTPUT, RUN_ID)
 
 # %% [markdown]
@@ -46,14 +48,16 @@ timeline = spark.sql(
     "with ids as (select distinct copy, producer_id from owned), "
     "data as (select p.* from silver_partition_txn p join ids using (copy, producer_id)) "
     "select copy, coalesce(first_append_ms, marker_ms, 9223372036854775807) as order_ms, 0 as rank, producer_id, "
-    "concat(topic, '-', partition) as log, first_offset as offset, max_epoch as epoch, "
-    "concat(record_count, ' records', if(is_open, ', open: ' || judgement, '')) as what, first_append_ms as at_ms "
+    "concat(topic, '-', partition) as log, first_offset as offset, "
+    "concat_ws(' to ', if(min_epoch < max_epoch, min_epoch, null), max_epoch) as epoch, "
+    "concat(record_count, if(record_count = 1, ' record', ' records'), "
+    "if(is_open, ', open: ' || judgement, '')) as what, first_append_ms as at_ms "
     "from data where record_count > 0 union all "
-    "select copy, marker_ms, 1, producer_id, concat(topic, '-', partition), marker_offset, marker_epoch, "
+    "select copy, marker_ms, 1, producer_id, concat(topic, '-', partition), marker_offset, string(marker_epoch), "
     "if(marker_type = 1, 'COMMIT marker', 'ABORT marker'), marker_ms "
     "from data where marker_offset is not null union all "
     "select s.copy, s.append_ms, 2, s.producer_id, concat('__transaction_state-', s.coordinator_partition), s.offset, "
-    "s.producer_epoch, concat(s.cause, ' -> state ', coalesce(cast(s.state as string), 'none')), s.append_ms "
+    f"string(s.producer_epoch), concat(s.cause, ' -> ', coalesce(get({STATES}, s.state), 'removed')), s.append_ms "
     "from silver_coordinator_step s join ids using (copy, producer_id)"
 )
 timeline.orderBy("copy", "order_ms", "rank", "log", "offset").selectExpr(
