@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,8 @@ POINTS = [f"{when} {one.layer}.{one.name}" for one in PHYSICAL for when in ("bef
 EARLIER, RUN = "earlier", "night"
 KEPT = "after-round-"
 SAME = ("findings.jsonl", "summary.md")
-"""Files of a run that tell nothing of times, paths and command lines."""
+"""Files of a run that tell nothing of times and command lines, and of paths the output root only."""
+_ROOT = re.compile(rb"--output [^\s`<]+")
 LOCKED = 4
 
 
@@ -111,9 +113,10 @@ def one_round(output: Path, point: str, behind: int, delay_s: float) -> Round:
 
 
 def files_of(output: Path, run_id: str) -> dict[str, str]:
-    """File of a run -> hash."""
+    """File of a run -> hash, whatever output root its commands name."""
     folder = output / "runs" / run_id
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+    read = {file.name: _ROOT.sub(b"--output", file.read_bytes()) for file in folder.iterdir()}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in read.items()}
 
 
 def again(folder: Path) -> None:
