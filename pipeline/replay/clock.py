@@ -31,6 +31,10 @@ DRIFT = 5e-4
 """Share of the time by which two clocks part, at most: NTP corrects no faster, quartz is ten times as good."""
 WIDE_MS = 60_000
 """Where markers misfit, clocks are looked for that far apart."""
+FAR_MS = 93_600_000
+"""And so far for brokers whose clocks show the time of two zones: 26 hours at most."""
+SAMPLE = 400
+"""Markers of one group that vote; more do not move the result."""
 MISFITS = 2000
 """Markers of a group that are looked at one by one; the clocks of one with more are not known so well."""
 
@@ -132,11 +136,23 @@ def _stretches(voters: Longs, count: int) -> Iterator[tuple[slice, Longs]]:
 
 def _is_elsewhere(voters: Longs, fits: Flags, group: Group) -> bool:
     """A difference beyond the configured skew explains more markers: regular transactions fit at many."""
-    mine = fits[voters]
-    if mine.all():
+    chosen = _sample(voters, fits[voters])
+    fitting = np.count_nonzero(fits[chosen])
+    if fitting == len(chosen):
         return False
-    found = group.estimate(voters, WIDE_MS)
-    return bool(found.agreeing * len(mine) > np.count_nonzero(mine) * found.voting)
+    for reach_ms in (WIDE_MS, FAR_MS):
+        found = group.estimate(chosen, reach_ms)
+        if found.agreeing * len(chosen) > fitting * found.voting:
+            return True
+    return False
+
+
+def _sample(voters: Longs, fits: Flags) -> Longs:
+    """Misfits and others, from everywhere: markers that are few among many would be left out."""
+    of_both = (voters[~fits], voters[fits])
+    spread = (np.linspace(0, len(one) - 1, min(len(one), SAMPLE // 2)) for one in of_both)
+    parts = (one[at.astype(np.int64)] for one, at in zip(of_both, spread, strict=True))
+    return np.sort(np.concatenate(list(parts)))
 
 
 def _settle_misfits(

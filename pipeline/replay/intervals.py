@@ -6,12 +6,13 @@ the clocks of two coordinators.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay.clock import MIN_VOTERS, Offset
+from pipeline.replay.clock import MIN_VOTERS, SAMPLE, Offset
 from pipeline.replay.combined import Combined, combined
 
 Longs = NDArray[np.int64]
@@ -19,8 +20,6 @@ NONE = -(2**62)
 OPEN_END = 2**62
 ROUNDING_MS = 1
 """Times are whole milliseconds: two that are half a millisecond apart differ by 0 or by 1."""
-SAMPLE = 400
-"""Markers of one group that vote; more do not move the result."""
 CANDIDATES = 512
 """Transactions that one marker may vote for."""
 _SPAN = 1 << 41
@@ -107,14 +106,48 @@ def clock_offset(
     `epoch` is the group's coordinator epoch: only transactions that it prepared and completed tell of its clock. A
     marker that has none of these, but may be another's, has no vote.
     """
+    begins, ends, voting = [], [], 0
+    for begin, end, may_vote in _votes(ms, kind, code, blocks, promises, skew, epoch, candidates):
+        begins.append(begin)
+        ends.append(end + 1)
+        voting += may_vote
+    at = np.concatenate((*begins, *ends)) if begins else np.empty(0, np.int64)
+    change = np.where(np.arange(len(at)) < len(at) // 2, 1, -1)
+    order = np.argsort(at, kind="stable")
+    at, total = at[order], np.cumsum(change[order])
+    # Of equal differences the last one has counted all votes.
+    is_last = np.append(at[1:] != at[:-1], True)[: len(at)]
+    at, total = at[is_last], total[is_last]
+    most = int(total.max(initial=0))
+    best = np.flatnonzero(total == most)
+    is_one = len(best) > 0 and best[-1] - best[0] + 1 == len(best)
+    if len(ms) < MIN_VOTERS or most < MIN_VOTERS or not is_one:
+        return Offset(-skew, skew, most, voting)
+    until = int(at[best[-1] + 1]) - 1
+    return Offset(int(at[best[0]]) - ROUNDING_MS, until + ROUNDING_MS, most, voting)
+
+
+def _votes(
+    ms: Longs,
+    kind: Longs,
+    code: Longs,
+    blocks: Blocks,
+    promises: Promises,
+    skew: int,
+    epoch: int,
+    candidates: int,
+) -> Iterator[tuple[Longs, Longs, bool]]:
+    """By marker: the differences that it votes for, as intervals that do not overlap; whether it has a vote."""
     if len(ms) > SAMPLE:
         pick = np.linspace(0, len(ms) - 1, SAMPLE).astype(np.int64)
         ms, kind, code = ms[pick], kind[pick], code[pick]
     relative = np.clip(ms - blocks.origin, 0, _SPAN - 1)
-    high = np.searchsorted(blocks.start, code * _SPAN + relative + skew, side="right")
+    key = code * _SPAN + np.clip(relative + skew, 0, _SPAN - 1)
+    high = np.searchsorted(blocks.start, key, side="right")
+    # Of many transactions as many behind the marker as before it.
+    near = np.searchsorted(blocks.start, code * _SPAN + relative, side="right") + candidates // 2
+    high = np.minimum(high, near)
     block_start = np.searchsorted(blocks.start, code * _SPAN, side="left")
-    votes = np.zeros(2 * skew + 2, np.int64)
-    voting = len(ms)
     for number in range(len(ms)):
         first = max(int(block_start[number]), int(high[number]) - candidates)
         chosen = blocks.rows[first : int(high[number])]
@@ -122,23 +155,13 @@ def clock_offset(
             (promises.outcome[chosen] == kind[number]) & _may_send(promises, chosen, epoch)
         ]
         own = chosen[_is_own(promises, chosen, epoch)]
-        if len(chosen) and not len(own):
-            voting -= 1
         begin = ms[number] - promises.complete_ms[own]
         end = ms[number] - promises.prepare_ms[own]
         keep = (end >= -skew) & (begin <= skew)
         begin, end = np.maximum(begin[keep], -skew)[::-1], np.minimum(end[keep], skew)[::-1]
         begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1] + 1)
         fits = begin <= end
-        np.add.at(votes, begin[fits] + skew, 1)
-        np.subtract.at(votes, end[fits] + skew + 1, 1)
-    total = np.cumsum(votes[:-1])
-    most = int(total.max())
-    best = np.flatnonzero(total == most)
-    if len(ms) < MIN_VOTERS or most < MIN_VOTERS or best[-1] - best[0] + 1 != len(best):
-        return Offset(-skew, skew, most, voting)
-    least, greatest = int(best[0]) - ROUNDING_MS, int(best[-1]) + ROUNDING_MS
-    return Offset(least - skew, greatest - skew, most, voting)
+        yield begin[fits], end[fits], len(own) > 0 or not len(chosen)
 
 
 def holders_of(

@@ -63,6 +63,29 @@ def test_regular_commits_hide_no_clock_that_is_seconds_off(
     assert _said(tmp_path) == []
 
 
+@pytest.mark.parametrize("gap_ms", [61_000, 300_000, 3_600_000])
+@pytest.mark.parametrize("periods", [-2, -1, 1, 2])
+def test_clockwork_commits_hide_no_clock_that_is_periods_off(
+    periods: int, gap_ms: int, tmp_path: Path
+) -> None:
+    """A cron job, and a broker in another time zone."""
+    life(tmp_path, lambda now: periods * gap_ms, gap_ms=(gap_ms, gap_ms), count=60)
+    assert _said(tmp_path) == []
+
+
+@pytest.mark.parametrize("gap_ms", [61_000, 300_000, 3_600_000])
+def test_a_marker_of_nobody_is_found_among_clockwork_commits(gap_ms: int, tmp_path: Path) -> None:
+    life(tmp_path, lambda now: 0, gap_ms=(gap_ms, gap_ms), count=60, stray_at=40)
+    assert _said(tmp_path) == [("marker_audit", "unexpected")]
+
+
+@pytest.mark.parametrize("stray_at", [300, 500, 710])
+def test_a_marker_of_nobody_is_found_among_a_thousand(stray_at: int, tmp_path: Path) -> None:
+    """Not every marker votes on the clock; a misfit that has no vote would make every clock look better than it."""
+    life(tmp_path, lambda now: 0, gap_ms=(5_000, 5_000), count=1_000, stray_at=stray_at)
+    assert _said(tmp_path) == [("marker_audit", "unexpected")]
+
+
 def test_clocks_beyond_tolerance_are_told_not_judged(tmp_path: Path) -> None:
     """They must not look clean either: `marker_audit`/`other_clock` counts these markers."""
     life(tmp_path, CLOCKS["ahead-beyond-tolerance"])
