@@ -183,11 +183,14 @@ def _elect(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
     groups: dict[tuple[int, str, int], list[int]] = defaultdict(list)
     for index, one in enumerate(facts):
         groups[one.copy, one.topic, one.partition].append(index)
+    topic_ms = _topic_ms(facts)
     elected = list(facts)
     for members in groups.values():
+        current = _newest_topic([facts[index] for index in members], topic_ms)
         best = max(
             members,
             key=lambda index: (
+                current is None or facts[index].topic_id == current,
                 facts[index].max_leader_epoch if facts[index].max_leader_epoch is not None else -1,
                 facts[index].log_end_offset,
                 -facts[index].history_start_offset,
@@ -196,6 +199,32 @@ def _elect(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
         )
         elected[best] = facts[best]._replace(is_replayed=True)
     return elected
+
+
+def _topic_ms(facts: list[ReplicaFacts]) -> dict[tuple[int, str | None], int]:
+    """(copy, topic id) -> newest time that a broker stamped in any partition of it."""
+    newest: dict[tuple[int, str | None], int] = {}
+    for one in facts:
+        if one.read_until_ms is not None:
+            key = (one.copy, one.topic_id)
+            newest[key] = max(newest.get(key, one.read_until_ms), one.read_until_ms)
+    return newest
+
+
+def _newest_topic(
+    replicas: list[ReplicaFacts], topic_ms: dict[tuple[int, str | None], int]
+) -> str | None:
+    """Topic id of the partition's newest incarnation; None where there is one only, or nothing tells.
+
+    A broker that was down while a topic was deleted and made anew keeps its directory. Leader epochs of the new one
+    begin at 0 (Kafka: `ReplicationControlManager.createTopic`), so between two ids they tell nothing, and times do.
+    """
+    ids = {one.topic_id for one in replicas}
+    times = {one: topic_ms.get((replicas[0].copy, one)) for one in ids if one is not None}
+    known = {one: ms for one, ms in times.items() if ms is not None}
+    if len(ids) < 2 or len(known) < len(ids):
+        return None
+    return max(known, key=lambda one: (known[one], one))
 
 
 def _outlived(facts: list[ReplicaFacts]) -> list[ReplicaFacts]:
