@@ -97,7 +97,7 @@ _TYPES = {
             "value_version", "next_producer_id", "client_transaction_version", "owner_state",
             "owner_epoch", "owner_version", "owner_append_ms", "txn_timeout_ms", "start_ms",
             "complete_leader_epoch", "leader_epoch", "committed_offset", "commit_timestamp_ms",
-            "control_type", "partition",
+            "control_type", "partition", "complete_offset",
         )
     },
     "partitions": pa.string(), "owner_is_current": pa.bool_(), "is_control": pa.bool_(),
@@ -207,7 +207,8 @@ def _owned(run: Row, owner: Row | None) -> Row:
 _PROMISED = (
     "copy", "coordinator_partition", "transactional_id", "producer_id", "producer_epoch",
     "prepare_epoch", "state", "outcome", "transaction_version", "txn_timeout_ms", "start_ms",
-    "prepare_offset", "prepare_ms", "complete_ms", "prepare_leader_epoch", "complete_leader_epoch",
+    "prepare_offset", "prepare_ms", "complete_offset", "complete_ms", "prepare_leader_epoch",
+    "complete_leader_epoch",
 )  # fmt: skip
 
 

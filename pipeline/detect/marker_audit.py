@@ -5,13 +5,14 @@ Promise: every partition of a transaction gets one marker with the decided outco
 
 Rule: a listed partition without a marker although Complete* was written (`missing`); a COMMIT without any transaction
 (`unexpected`); an outcome other than decided, alone (`wrong_outcome`) or beside partitions that have the decided one
-(`torn`); an epoch other than decided (`wrong_epoch`); a first marker behind Complete* (`early_completion`). The first
-marker of a transaction in a partition counts; resends are `duplicate`, info. Clocks further apart than
-`clock_skew_ms` leave markers unjudged (`other_clock`, info; the verdict says so), as does a marker that fits two
-transactions (`ambiguous`, info). A crash can do it without a defect in the client: a coordinator loads its log to the
-end, not to the high watermark (`TransactionStateManager.loadTransactionMetadata`), and writes markers for a Prepare*
-that no other replica has; when another one leads later, that record is cut off and the transaction is decided anew. The
-records were exposed all the same.
+(`torn`); an epoch other than decided (`wrong_epoch`); a first marker behind Complete* (`early_completion`; where the
+broker ran on, only behind the marker of a transaction that was decided later). The first marker of a transaction in a
+partition counts; resends are `duplicate`, info. Clocks further apart than `clock_skew_ms` leave markers unjudged
+(`other_clock`, info; the verdict says so), as does a marker that fits two transactions (`ambiguous`, info). A crash
+can do it without a defect in the client: a coordinator loads its log to the end, not to the high watermark
+(`TransactionStateManager.loadTransactionMetadata`), and writes markers for a Prepare* that no other replica has; when
+another one leads later, that record is cut off and the transaction is decided anew. The records were exposed all the
+same.
 
 Normal: a second marker after a retry or a coordinator failover; markers without data; whatever lies before the
 coordinator's complete history or in flight at the end of the copy.

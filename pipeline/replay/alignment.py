@@ -113,7 +113,7 @@ def _doubt_repeats(
 ) -> None:
     """A second marker of one transaction may be the only one of the next, where a clock was stepped in between.
 
-    So may one of the other outcome, where too few markers tell the clock.
+    So may one of the other outcome, where too few markers tell the clock. Beyond the skew, order tells.
     """
     first, counts = _first_markers(found, len(promises.producer_id))
     again = np.flatnonzero((found >= 0) & (markers.ms != NONE))
@@ -130,6 +130,26 @@ def _doubt_repeats(
         ]
         if may_end(promises, mine, markers.ms[one], markers.type[one], skew).any():
             found[one], ambiguous[one] = -1, True
+        elif counts[found[one]] > 1:
+            found[one] = _next_owed(markers, promises, found, int(one), mine)
+
+
+def _next_owed(markers: Markers, promises: Promises, found: Longs, one: int, owed: Longs) -> int:
+    """What follows in order the newest transaction of its producer, where that lacks a marker; else what was found."""
+    before = found[:one][
+        (found[:one] >= 0) & (markers.producer_id[:one] == markers.producer_id[one])
+    ]
+    newest = promises.prepare_offset[before].max(initial=NONE)
+    later = np.flatnonzero(
+        (promises.producer_id == markers.producer_id[one])
+        & (promises.prepare_epoch == markers.epoch[one])
+        & (promises.prepare_offset > newest)
+    )
+    if not len(later):
+        return int(found[one])
+    following = later[np.argmin(promises.prepare_offset[later])]
+    is_its = following in owed and promises.outcome[following] == markers.type[one]
+    return int(following if is_its else found[one])
 
 
 def _by_producer(

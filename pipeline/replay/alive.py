@@ -2,7 +2,8 @@
 
 Its clock may jump: NTP steps it, a virtual machine wakes up. What lies between two records then is not time
 that passed. So of all stretches between an event and the newest record the longest one proves nothing, and the others
-do: one jump, wherever it lies, adds nothing to them.
+do: one jump, wherever it lies, adds nothing to them. A record that a later one contradicts by an earlier time bears a
+clock that was ahead and was put back: it proves nothing at all.
 
 Kafka looks for timed-out transactions every `transaction.abort.timed.out.transaction.cleanup.interval.ms` of time that
 passed (`TransactionCoordinator.startup`), by the clock (`TransactionStateManager.timedOutTransactions`): behind a jump
@@ -34,22 +35,54 @@ class Alive(NamedTuple):
     Attributes:
         newest_ms: time of its newest record.
         pulse: times of its last records, ascending, one for each `PULSE_MS`.
+        is_put_back: its clock was set to an earlier time: what it stamped before compares with nothing.
     """
 
     newest_ms: int
     pulse: tuple[int, ...]
+    is_put_back: bool = False
 
 
 def alive(times: NDArray[np.int64]) -> Alive:
     """What the times of an epoch's records prove.
 
     Args:
-        times: In ms, in any order, at least one.
+        times: In ms, in the order of their offsets, at least one.
     """
-    ordered = np.sort(times)[::-1]
-    _, newest_of_each = np.unique(-(ordered // PULSE_MS), return_index=True)
-    kept = ordered[newest_of_each[:PULSES]][::-1]
-    return Alive(int(ordered[0]), tuple(kept.tolist()))
+    kept = times[_lasting(times)]
+    is_put_back = bool(times.max() - times[-1] > PULSE_MS)
+    return Alive(int(times[-1]), tuple(kept.tolist()), is_put_back)
+
+
+def needed(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which records of a part of a log `alive` may need of the whole, ascending.
+
+    Args:
+        times: In ms, in the order of their offsets, at least one.
+    """
+    return np.asarray(np.union1d(_lasting(times), times.argmax()))
+
+
+def _lasting(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last records that no later one contradicts, one for each `PULSE_MS`."""
+    lasting = np.flatnonzero(times == np.minimum.accumulate(times[::-1])[::-1])
+    seconds = times[lasting] // PULSE_MS
+    is_newest = np.append(seconds[1:] != seconds[:-1], True)
+    return np.asarray(lasting[is_newest][-PULSES:])
+
+
+def known_until_ms(times: NDArray[np.int64], margin_ms: int) -> int | None:
+    """Until when a file certainly goes, for rules that wait for a margin: one jump of its clock adds nothing.
+
+    Args:
+        times: Of its records, in ms, in the order of their offsets.
+        margin_ms: So much time has to have passed behind an event.
+
+    Returns:
+        A time in ms; None where it proves nothing.
+    """
+    settled = settled_ms(alive(times), margin_ms) if len(times) else None
+    return None if settled is None else settled + margin_ms
 
 
 def waited_ms(one: Alive, since_ms: int, until_ms: int | None = None) -> int:

@@ -75,11 +75,13 @@ class Clock(NamedTuple):
         low: least, in ms.
         high: greatest, in ms.
         is_known: False where too few markers around fit any transaction within the configured skew.
+        is_misfit: A voter that fits none although those around it do.
     """
 
     low: Longs
     high: Longs
     is_known: Flags
+    is_misfit: Flags
 
 
 def clocks(
@@ -100,29 +102,37 @@ def clocks(
     least, greatest, *_ = group.estimate(voters, skew)
     low, high = np.full(count, least, np.int64), np.full(count, greatest, np.int64)
     is_known = np.ones(count, np.bool_)
-    if len(voters) < MIN_VOTERS:
-        return Clock(low, high, is_known)
+    is_misfit = np.zeros(count, np.bool_)
     fits = group.agrees(low, high)
+    if len(voters) < MIN_VOTERS:
+        is_misfit[voters] = ~fits[voters]
+        return Clock(low, high, is_known, is_misfit)
     if fits.all():
-        return Clock(low, high, is_known)
+        return Clock(low, high, is_known, is_misfit)
     stretches = list(_stretches(voters, count))
     is_doubtful = _is_doubtful(fits, voters, count)
+    is_vague = np.zeros(count, np.bool_)
     for stretch, mine in stretches:
         if is_doubtful[stretch].any():
             low[stretch], high[stretch], *_ = group.estimate(mine, skew)
+            is_vague[stretch] = low[stretch][0] == -skew and high[stretch][0] == skew
     fits = group.agrees(low, high)
-    is_doubtful = _is_doubtful(fits, voters, count)
+    is_doubtful = _is_doubtful(fits, voters, count) | is_vague
     low[is_doubtful], high[is_doubtful] = -skew, skew
+    tells_nothing = _fits_by_chance(voters[is_doubtful[voters]], low, high, skew, group)
     is_unknown = is_doubtful & _is_doubtful(group.agrees(low, high), voters, count)
     for stretch, _ in stretches:
         is_known[stretch] = not is_unknown[stretch].any()
+    if tells_nothing:
+        is_known &= ~is_doubtful
     if _is_elsewhere(voters, fits, group):
         is_known[:] = False
+    is_misfit[voters] = ~fits[voters] & ~is_doubtful[voters]
     _settle_misfits(voters, ms, skew, group, low, high, fits, is_doubtful)
     is_other = ~group.agrees(low, high)
     is_other[voters] = False
     low[is_other], high[is_other] = -skew, skew
-    return Clock(low, high, is_known)
+    return Clock(low, high, is_known, is_misfit)
 
 
 def _stretches(voters: Longs, count: int) -> Iterator[tuple[slice, Longs]]:
@@ -153,6 +163,17 @@ def _sample(voters: Longs, fits: Flags) -> Longs:
     spread = (np.linspace(0, len(one) - 1, min(len(one), SAMPLE // 2)) for one in of_both)
     parts = (one[at.astype(np.int64)] for one, at in zip(of_both, spread, strict=True))
     return np.sort(np.concatenate(list(parts)))
+
+
+def _fits_by_chance(voters: Longs, low: Longs, high: Longs, skew: int, group: Group) -> bool:
+    """Wherever the clock were, transactions are so dense that one of them would hold a marker."""
+    if not len(voters):
+        return False
+    shifts = (-5 * skew, -3 * skew, 3 * skew, 5 * skew)
+    fitting = sum(
+        np.count_nonzero(group.agrees(low + shift, high + shift)[voters]) for shift in shifts
+    )
+    return bool(fitting > (1 - AGREEING) * len(shifts) * len(voters))
 
 
 def _settle_misfits(

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipeline.replay.alive import Alive
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.replay.alive import Alive, known_until_ms
 
 NEVER = -(2**62)
 """A time before every event: history is complete."""
@@ -37,16 +40,19 @@ class CoordinatorCoverage(NamedTuple):
     """One partition of `__transaction_state` (or all of them together, for an unknown owner).
 
     Attributes:
-        read_until_ms: Latest broker-stamped time in it; `ALWAYS` for a copy of one instant.
+        read_until_ms: So far it goes for certain, where a margin of the clock skew has to follow an event; `ALWAYS` for
+            a copy of one instant.
         frontier_ms: Time from which its history is complete; `NEVER` when complete from offset 0.
         alive: By coordinator epoch: how long that coordinator provably lived.
         is_read: The partition (all partitions) was copied, the newest replica of it.
+        settled_until_ms: As `read_until_ms`, where grace and clock skew have to follow.
     """
 
     read_until_ms: int
     frontier_ms: int
     alive: dict[int, Alive]
     is_read: bool
+    settled_until_ms: int
 
 
 class PartitionCoverage(NamedTuple):
@@ -58,6 +64,7 @@ class PartitionCoverage(NamedTuple):
         is_one_instant: Every broker of the copy was stopped cleanly before it was taken, this one with the last.
         is_copied: A replica of the partition is in the copy at all.
         is_crash_image: Its broker was not stopped cleanly, others of the copy were: what a dead broker left.
+        stamps: Other times of its broker, where that was stopped cleanly and all its files end with it.
     """
 
     history_start_offset: int
@@ -65,10 +72,30 @@ class PartitionCoverage(NamedTuple):
     is_one_instant: bool
     is_copied: bool = True
     is_crash_image: bool = False
+    stamps: tuple[int, ...] = ()
 
 
 NOT_COPIED = PartitionCoverage(0, NEVER, False, False)
-NO_COORDINATOR = CoordinatorCoverage(NEVER, ALWAYS, {}, False)
+NO_COORDINATOR = CoordinatorCoverage(NEVER, ALWAYS, {}, False, NEVER)
+
+
+def certain_until(
+    until_ms: int, times: NDArray[np.int64], stamps: tuple[int, ...], margin_ms: int
+) -> int:
+    """How far a file goes, whatever one jump of its broker's clock before the end pretends.
+
+    Args:
+        until_ms: Newest time in it, or `ALWAYS`.
+        times: Of its records, in the order of their offsets.
+        stamps: Other times of its broker that count for it.
+        margin_ms: So much time has to follow an event before the file counts as read beyond it.
+    """
+    if until_ms == ALWAYS:
+        return ALWAYS
+    if stamps:
+        times = np.sort(np.concatenate((times, np.array(stamps, np.int64))))
+    known = known_until_ms(times, margin_ms)
+    return NEVER if known is None else min(until_ms, known)
 
 
 def is_behind(
@@ -89,4 +116,6 @@ def is_behind(
         return False
     if partition.is_one_instant and coordinator.read_until_ms == ALWAYS:
         return True
-    return until_ms is not None and coordinator.read_until_ms >= until_ms + tolerances.patience_ms
+    return (
+        until_ms is not None and coordinator.settled_until_ms >= until_ms + tolerances.patience_ms
+    )

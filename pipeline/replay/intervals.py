@@ -51,6 +51,7 @@ class Promises(NamedTuple):
     outcome: Longs
     version: Longs
     added_ms: Longs
+    prepare_offset: Longs
     prepare_ms: Longs
     complete_ms: Longs
     prepare_leader_epoch: Longs

@@ -76,6 +76,51 @@ def by_time(
         found[one.which[fits == 1]] = best[fits == 1]
         ambiguous[one.which[fits > 1]] = True
         untimed[one.which[~known.is_known]] = True
+        is_odd = promises.outcome[best] != markers.type[one.which]
+        is_odd = known.is_misfit & ((fits == 0) | ((fits == 1) & is_odd))
+        _by_order(one, np.flatnonzero(is_odd), found, ambiguous)
+
+
+def _by_order(one: _Group, misfits: Longs, found: Longs, ambiguous: NDArray[np.bool_]) -> None:
+    """Markers that no clock explains: in order they may be what their producer's next are.
+
+    The clock of either broker may have been set there, and the other's right behind. Only a marker that does not follow
+    in order either, or that is of the other outcome, shows more than that.
+    """
+    order_of = {int(code): _in_order(one, int(code)) for code in np.unique(one.code[misfits])}
+    which = one.which[misfits]
+    before = found[which].copy()
+    found[which] = -1
+    for step, numbers in ((1, range(len(which))), (-1, range(len(which) - 1, -1, -1))):
+        for number in numbers:
+            marker = int(which[number])
+            if found[marker] < 0:
+                rows = order_of[int(one.code[misfits[number]])]
+                found[marker] = _next_in_order(one, rows, marker, step, found)
+    lost = found[which] < 0
+    ambiguous[which[~lost]] = False
+    found[which[lost]] = before[lost]
+
+
+def _in_order(one: _Group, code: int) -> Longs:
+    rows = rows_of(one.blocks, code)
+    return rows[np.argsort(one.promises.prepare_offset[rows], kind="stable")]
+
+
+def _next_in_order(one: _Group, rows: Longs, marker: int, step: int, found: Longs) -> int:
+    """The transaction that follows the one whose marker is the nearest (`step` -1: precedes it), if it may be its."""
+    taken = np.flatnonzero(found >= 0)
+    taken = taken[one.promises.outcome[found[taken]] == one.markers.type[taken]]
+    has_marker = np.isin(rows, found[taken])
+    beside = found[:marker] if step > 0 else found[marker + 1 :]
+    known = np.flatnonzero(np.isin(rows, beside[beside >= 0]))
+    if step > 0:
+        at = int(known[-1]) + 1 if len(known) else 0
+    else:
+        at = int(known[0]) - 1 if len(known) else -1
+    if not 0 <= at < len(rows) or has_marker[at]:
+        return -1
+    return int(rows[at]) if one.promises.outcome[rows[at]] == one.markers.type[marker] else -1
 
 
 class _Group(NamedTuple):

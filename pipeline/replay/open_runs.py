@@ -267,7 +267,7 @@ def _is_seen_late_enough(
     if run.after_ms is None:
         return False
     return read_beyond(run.after_ms, partition.read_until_ms, tolerances) and read_beyond(
-        run.after_ms, coordinator.read_until_ms, tolerances
+        run.after_ms, coordinator.settled_until_ms, tolerances
     )
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipeline.replay.alive import waited_ms
+from pipeline.replay.alive import Alive, waited_ms
 from pipeline.replay.coverage import (
+    ALWAYS,
     NEVER,
     CoordinatorCoverage,
     PartitionCoverage,
@@ -89,6 +90,18 @@ class Promise(NamedTuple):
     has_marker: bool
     leader_epoch: int | None
     has_ambiguous: bool = False
+    complete_offset: int | None = None
+    complete_leader_epoch: int | None = None
+
+
+class Marked(NamedTuple):
+    """A Prepare* whose marker lies in the partition: what was complete before it lies there too, whatever clocks say.
+
+    Markers precede Complete* (Kafka: `TransactionMarkerChannelManager.maybeWriteTxnCompletion`).
+    """
+
+    prepare_offset: int
+    prepare_ms: int
 
 
 class OwnerState(NamedTuple):
@@ -121,6 +134,8 @@ def promise_status(
     has_open_run: bool,
     tolerances: Tolerances,
     kept_ms: int | None = None,
+    marked: Marked | None = None,
+    marked_until_ms: int = NEVER,
 ) -> tuple[str, str | None]:
     """Status of a promise and why: present, ongoing, ambiguous, missing, prepare_stuck, in_flight, context, not_copied.
 
@@ -133,6 +148,8 @@ def promise_status(
         tolerances: Configured patience.
         kept_ms: Earliest Complete* of a transaction that the same coordinator wrote and whose marker lies in
             complete history; on the clock that `promise.added_ms` was read from.
+        marked: Newest decision of the same coordinator partition whose marker lies in the partition.
+        marked_until_ms: Newest one of any coordinator partition.
     """
     if promise.has_marker:
         return "present", None
@@ -156,7 +173,10 @@ def promise_status(
         if promise.prepare_ms is None or alive is None:
             return "in_flight", "no time to judge by"
         waited = waited_ms(alive, promise.prepare_ms)
-        is_read = read_beyond(promise.prepare_ms, partition.read_until_ms, tolerances)
+        is_read = _is_read_beyond(promise.prepare_ms, partition, alive, marked_until_ms, tolerances)
+        if marked is not None:
+            until_marked = waited_ms(alive, promise.prepare_ms, marked.prepare_ms)
+            is_read |= until_marked > tolerances.patience_ms
         if not is_read and not partition.is_crash_image:
             return "in_flight", "the partition may have been copied before its marker came"
         if waited > tolerances.patience_ms:
@@ -164,9 +184,35 @@ def promise_status(
         return "in_flight", f"its coordinator was seen for {waited} ms after Prepare*"
     if promise.complete_ms is None:
         return "in_flight", "no time to judge by"
-    if read_beyond(promise.complete_ms, partition.read_until_ms, tolerances):
+    ended_at = promise.complete_offset
+    if marked is not None and ended_at is not None and marked.prepare_offset > ended_at:
+        return "missing", "Complete* was written, and the marker of a later decision came"
+    epoch = promise.complete_leader_epoch
+    alive = None if epoch is None else coordinator.alive.get(epoch)
+    if _is_read_beyond(promise.complete_ms, partition, alive, marked_until_ms, tolerances):
         return "missing", "Complete* was written and the partition was read beyond it"
     return "in_flight", "the partition was not read far enough beyond Complete*"
+
+
+def _is_read_beyond(
+    event_ms: int,
+    partition: PartitionCoverage,
+    alive: Alive | None,
+    marked_until_ms: int,
+    tolerances: Tolerances,
+) -> bool:
+    """The partition was read beyond an event of a coordinator.
+
+    The clock of a leader that runs on may be anything. So the time of a coordinator whose marker lies in the partition
+    has to say so too, and compares only with one that nobody put back.
+    """
+    if not read_beyond(event_ms, partition.read_until_ms, tolerances):
+        return False
+    if partition.read_until_ms == ALWAYS or partition.stamps or alive is None:
+        return True
+    if read_beyond(event_ms, NEVER, tolerances):
+        return True
+    return not alive.is_put_back and read_beyond(event_ms, marked_until_ms, tolerances)
 
 
 def read_beyond(event_ms: int, read_until_ms: int, tolerances: Tolerances) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -9,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.replay.alive import Alive, alive
+from pipeline.replay.alive import Alive, alive, needed
 from pipeline.spark import stored
 from schemas import bronze
 
+Longs = NDArray[np.int64]
 _COLUMNS = (
     "replica_id",
     "partition_leader_epoch",
@@ -36,30 +38,34 @@ def coordinator_times(
         Replica -> leader epoch -> how long it lived; replica -> ms of the first record at or above its start; and the
         longest transaction timeout in ms, 0 without any.
     """
-    newest: dict[int, dict[int, Alive]] = {}
+    kept: dict[tuple[int, int], list[tuple[Longs, Longs]]] = defaultdict(list)
     lowest: dict[int, tuple[int, int | None]] = {}
     longest_ms = 0
     for piece in stored.pieces(bronze.TXN_STATE, output, run_id, _COLUMNS):
         longest_ms = max(longest_ms, pc.max(piece["txn_timeout_ms"]).as_py() or 0)
-        for replica, epoch, found in _times(piece):
+        for replica, epoch, offsets, ms in _times(piece):
             if replica in starts:
-                epochs = newest.setdefault(replica, {})
-                earlier = epochs[epoch].pulse if epoch in epochs else ()
-                epochs[epoch] = alive(np.append(found, np.array(earlier, np.int64)))
+                kept[replica, epoch].append((offsets, ms))
         for replica in pc.unique(piece["replica_id"]).to_pylist():
             if replica in starts:
                 _lower(lowest, replica, _first(piece, replica, starts[replica]))
-    return newest, {replica: ms for replica, (_, ms) in lowest.items()}, longest_ms
+    newest: dict[int, dict[int, Alive]] = defaultdict(dict)
+    for (replica, epoch), parts in kept.items():
+        offsets, ms = (np.concatenate(one) for one in zip(*parts, strict=True))
+        newest[replica][epoch] = alive(ms[np.argsort(offsets, kind="stable")])
+    return dict(newest), {replica: ms for replica, (_, ms) in lowest.items()}, longest_ms
 
 
-def _times(piece: pa.Table) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Replica, leader epoch and the times of its appends."""
-    held = piece.select(["replica_id", "partition_leader_epoch", "max_timestamp_ms"]).drop_null()
-    replicas, epochs, ms = (column.to_numpy() for column in held.columns)
-    order = np.lexsort((epochs, replicas))
+def _times(piece: pa.Table) -> Iterator[tuple[int, int, Longs, Longs]]:
+    """Replica, leader epoch, and the offsets and times of those of its appends that matter."""
+    names = ["replica_id", "partition_leader_epoch", "base_offset", "max_timestamp_ms"]
+    held = piece.select(names).drop_null()
+    replicas, epochs, offsets, ms = (column.to_numpy() for column in held.columns)
+    order = np.lexsort((offsets, epochs, replicas))
     begins = np.flatnonzero(np.diff(replicas[order]) | np.diff(epochs[order])) + 1
     for rows in np.split(order, begins) if len(order) else ():
-        yield int(replicas[rows[0]]), int(epochs[rows[0]]), ms[rows]
+        mine = rows[needed(ms[rows])]
+        yield int(replicas[rows[0]]), int(epochs[rows[0]]), offsets[mine], ms[mine]
 
 
 def _first(piece: pa.Table, replica: int, start: int) -> tuple[int, int | None] | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
+import numpy as np
+
 from pipeline.config import Config
 from pipeline.replay.alive import Alive
 from pipeline.replay.coverage import (
@@ -17,6 +19,7 @@ from pipeline.replay.coverage import (
     CoordinatorCoverage,
     PartitionCoverage,
     Tolerances,
+    certain_until,
 )
 from pipeline.spark.coordinator_rows import CoordinatorLog
 from pipeline.spark.partition_input import Coverage
@@ -142,6 +145,8 @@ def coverage(
     some_clean = {log_dir.copy for log_dir in plan.log_dirs if log_dir.is_clean_shutdown}
     partitions: dict[tuple[int, str, int], PartitionCoverage] = {}
     coordinators: dict[tuple[int, int], CoordinatorCoverage] = {}
+    patience = tolerances(config)
+    stamps = _stamps(facts)
     for one in facts:
         if not one.is_replayed:
             continue
@@ -154,17 +159,24 @@ def coverage(
             until,
             one.is_one_instant,
             is_crash_image=one.copy in some_clean and not clean.get(one.log_dir),
+            stamps=stamps[one.copy, one.broker_id] if is_final else (),
         )
         if one.topic == TXN_TOPIC:
             frontier = NEVER if one.is_complete else _or(one.frontier_ms, ALWAYS)
+            lived = newest.get(one.replica_id, {})
+            others = stamps[one.copy, one.broker_id] if is_final else ()
+            times = np.array([ms for _, of in sorted(lived.items()) for ms in of.pulse], np.int64)
             coordinators[one.copy, one.partition] = CoordinatorCoverage(
-                until, frontier, newest.get(one.replica_id, {}), True
+                certain_until(until, times, others, patience.clock_skew_ms),
+                frontier,
+                lived,
+                True,
+                certain_until(until, times, others, patience.patience_ms),
             )
     everything = {
         copy: _everything(plan, copy, counts.get(copy), coordinators)
         for copy in {log_dir.copy for log_dir in plan.log_dirs} | {one.copy for one in facts}
     }
-    patience = tolerances(config)
     longest_ms = max(patience.transaction_max_timeout_ms, longest_timeout_ms)
     patience = patience._replace(transaction_max_timeout_ms=longest_ms)
     return Coverage(partitions, coordinators, everything, patience)
@@ -196,6 +208,15 @@ def _broker_times(facts: list[ReplicaFacts]) -> dict[tuple[int, int | None], int
     return newest
 
 
+def _stamps(facts: list[ReplicaFacts]) -> dict[tuple[int, int | None], tuple[int, ...]]:
+    """(copy, broker) -> newest time of each of its logs, ascending."""
+    found: dict[tuple[int, int | None], set[int]] = defaultdict(set)
+    for one in facts:
+        if one.read_until_ms is not None:
+            found[one.copy, one.broker_id].add(one.read_until_ms)
+    return defaultdict(tuple, {key: tuple(sorted(times)) for key, times in found.items()})
+
+
 def _until(one: ReplicaFacts, broker_ms: dict[tuple[int, int | None], int], is_final: bool) -> int:
     """Broker time up to which the file is complete: a clean stop makes all files of a broker one instant."""
     if one.is_one_instant:
@@ -225,6 +246,7 @@ def _everything(
         max((one.frontier_ms for one in mine.values()), default=NEVER),
         newest,
         is_read,
+        min((one.settled_until_ms for one in mine.values()), default=ALWAYS),
     )
 
 

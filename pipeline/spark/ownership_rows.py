@@ -18,6 +18,7 @@ SAME = (
     "start_ms",
     "prepare_offset",
     "prepare_ms",
+    "complete_offset",
     "complete_ms",
     "prepare_leader_epoch",
     "complete_leader_epoch",

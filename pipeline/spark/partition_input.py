@@ -16,6 +16,7 @@ from pipeline.replay.coverage import (
     CoordinatorCoverage,
     PartitionCoverage,
     Tolerances,
+    certain_until,
 )
 from pipeline.replay.ownership import OwnerState, Promise
 from pipeline.replay.transaction_state import COMPLETE
@@ -124,6 +125,19 @@ class PartitionInput:
         is_whole = self.covered.history_start_offset == 0
         self.whole_from_ms = NEVER if is_whole else self.history_from_ms
         self.last_ms = int(times[-1]) if len(times) else None
+        self.covered = self.covered._replace(read_until_ms=self._read_until_ms())
+
+    def _read_until_ms(self) -> int:
+        """How far the partition's file goes for certain, by the times in it that its leaders stamped."""
+        begun = np.flatnonzero(self.run["first_append_ms"] != NONE)
+        offsets = np.concatenate((self.markers.offset[self.timed], self.run["first_offset"][begun]))
+        times = np.concatenate((self.markers.ms[self.timed], self.run["first_append_ms"][begun]))
+        return certain_until(
+            self.covered.read_until_ms,
+            times[np.argsort(offsets, kind="stable")],
+            self.covered.stamps,
+            self.tolerances.patience_ms,
+        )
 
     def _read_promises(self) -> None:
         names = (
@@ -133,7 +147,9 @@ class PartitionInput:
             "outcome",
             "transaction_version",
             "added_ms",
+            "prepare_offset",
             "prepare_ms",
+            "complete_offset",
             "complete_ms",
             "prepare_leader_epoch",
             "complete_leader_epoch",
@@ -154,6 +170,7 @@ class PartitionInput:
             one["outcome"],
             one["transaction_version"],
             one["added_ms"],
+            one["prepare_offset"],
             one["prepare_ms"],
             np.where(is_done & (one["complete_ms"] != NONE), one["complete_ms"], OPEN_END),
             one["prepare_leader_epoch"],
@@ -191,6 +208,8 @@ class PartitionInput:
             has_marker=bool(found.first_marker[number] >= 0),
             leader_epoch=value(one["leader_epoch"][number]),
             has_ambiguous=number in self.doubtful,
+            complete_offset=value(one["complete_offset"][number]),
+            complete_leader_epoch=value(one["complete_leader_epoch"][number]),
         )
 
     def is_late(self, marker: Longs, promise: Longs) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.replay.alignment import NONE, Alignment, Longs
-from pipeline.replay.ownership import is_late_marker, promise_status
+from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Longs
+from pipeline.replay.clock import MIN_VOTERS
+from pipeline.replay.coverage import NEVER
+from pipeline.replay.ownership import Marked, is_late_marker, promise_status
 from pipeline.replay.transaction_state import COMPLETE
 from pipeline.spark.partition_input import PartitionInput, value
 from pipeline.spark.partition_output import history_rows, nullable
+
+
+def _merged(begins: Longs, ends: Longs) -> list[tuple[int, int]]:
+    """Intervals that do not overlap and cover the same."""
+    merged: list[tuple[int, int]] = []
+    for begin, end in np.unique(np.stack((begins, ends)), axis=1).T.tolist():
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
 
 
 class Promised:
@@ -21,13 +34,17 @@ class Promised:
     def __init__(self, data: PartitionInput) -> None:
         self.data = data
 
-    def mark_doubtful(self, found: Alignment) -> None:
-        """Promises that an ambiguous marker fits, or one of unknown time may: nobody knows whether they were kept."""
-        untimed = np.unique(
-            self.data.markers.coordinator_partition[found.is_untimed & (found.promise < 0)]
+    def mark_doubtful(self, found: Alignment, unproven: np.ndarray[Any, Any]) -> None:
+        """Promises that an ambiguous marker fits, or one of unknown time may: nobody knows whether they were kept.
+
+        Args:
+            found: Which marker is whose.
+            unproven: By marker: it is nobody's by the clocks only.
+        """
+        lost = np.flatnonzero(
+            (found.promise < 0) & (found.is_untimed | found.is_ambiguous | unproven)
         )
-        may_fit = np.isin(self.data.promise["coordinator_partition"], untimed)
-        self.data.doubtful |= set(np.flatnonzero(may_fit).tolist())
+        self._doubt_by_order(found, lost)
         one, skew = self.data.promise, self.data.tolerances.clock_skew_ms
         until = self.data.promises.complete_ms
         for at in np.flatnonzero(found.is_ambiguous):
@@ -38,6 +55,33 @@ class Promised:
                 if one["prepare_epoch"][number] == epoch
                 and one["prepare_ms"][number] - skew <= ms <= until[number] + skew
             }
+
+    def _doubt_by_order(self, found: Alignment, lost: Longs) -> None:
+        """Promises that these markers may keep, whatever the clocks were.
+
+        Such a marker lies between two whose transactions are known: its own had not ended before the first one's was
+        decided, and was decided before the second one's had ended. One of unknown time may be of any epoch.
+        """
+        markers, one = self.data.markers, self.data.promise
+        completed = np.where(one["complete_offset"] == NONE, OPEN_END, one["complete_offset"])
+        for partition in np.unique(markers.coordinator_partition[lost]):
+            mine = markers.coordinator_partition == partition
+            firm = np.flatnonzero(mine & (found.promise >= 0) & ~found.is_untimed)
+            here = lost[mine[lost]]
+            behind = np.searchsorted(firm, here)
+            begins = np.concatenate(([NONE], one["prepare_offset"][found.promise[firm]]))[behind]
+            ends = np.append(completed[found.promise[firm]], OPEN_END)[behind]
+            is_any = found.is_untimed[here]
+            rows = np.flatnonzero(one["coordinator_partition"] == partition)
+            for producer_id in (None, *np.unique(markers.producer_id[here[~is_any]]).tolist()):
+                if producer_id is not None:
+                    rows = np.array(self.data.of_producer(producer_id), np.int64)
+                    is_its = ~is_any & (markers.producer_id[here] == producer_id)
+                else:
+                    is_its = is_any
+                for begin, end in _merged(begins[is_its], ends[is_its]):
+                    may_be = (completed[rows] > begin) & (one["prepare_offset"][rows] < end)
+                    self.data.doubtful |= set(rows[may_be].tolist())
 
     def late(self, found: Alignment, evidence: np.ndarray[Any, Any]) -> set[int]:
         """Promises whose marker came only after Complete* (versions 0 and 1, whose epochs name nothing)."""
@@ -66,7 +110,8 @@ class Promised:
         reasons = np.full(count, None, dtype=object)
         above = self.data.run["first_offset"] >= self.data.covered.history_start_offset
         with_open = set(self.data.run["producer_id"][self.data.is_open & above].tolist())
-        kept = self._kept(found)
+        kept, marked = self._kept(found), self._marked(found)
+        marked_until_ms = max((one.prepare_ms for one in marked.values()), default=NEVER)
         for number in np.flatnonzero(found.first_marker < 0):
             if int(number) in late:
                 reasons[number] = "its marker came after Complete*"
@@ -80,6 +125,8 @@ class Promised:
                 has_open_run=self._is_last(int(number), with_open),
                 tolerances=self.data.tolerances,
                 kept_ms=kept.get((promise.coordinator_partition, promise.leader_epoch)),
+                marked=marked.get(promise.coordinator_partition),
+                marked_until_ms=marked_until_ms,
             )
         return statuses, reasons
 
@@ -101,6 +148,29 @@ class Promised:
                 ms = int(one["complete_ms"][number])
                 kept[key] = min(ms, kept.get(key, ms))
         return kept
+
+    def _marked(self, found: Alignment) -> dict[int, Marked]:
+        """Coordinator partition -> its newest decision whose marker certainly lies here.
+
+        An epoch of version 2 names it; of those that only times tell, the last ones may be others' whose clock jumped,
+        and so may all behind a clock that was put back.
+        """
+        one = self.data.promise
+        numbers = np.flatnonzero((found.first_marker >= 0) & (one["prepare_offset"] != NONE))
+        marked: dict[int, Marked] = {}
+        for partition in np.unique(one["coordinator_partition"][numbers]):
+            mine = numbers[one["coordinator_partition"][numbers] == partition]
+            mine = mine[np.argsort(one["prepare_offset"][mine])]
+            ms, is_named = one["prepare_ms"][mine], one["transaction_version"][mine] == 2
+            is_timed = ~is_named & (
+                ms >= np.maximum.accumulate(ms) - self.data.tolerances.clock_skew_ms
+            )
+            for ranked, rank in ((mine[is_named], 1), (mine[is_timed], MIN_VOTERS)):
+                if len(ranked) >= rank:
+                    at = ranked[-rank]
+                    last = Marked(int(one["prepare_offset"][at]), int(one["prepare_ms"][at]))
+                    marked[int(partition)] = max(marked.get(int(partition), last), last)
+        return marked
 
     def _is_last(self, number: int, with_open: set[int]) -> bool:
         """Open data vouch for the last transaction of their producer only."""

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.replay.alignment import NONE, Alignment, Longs, align
 from pipeline.replay.clock import is_crowded
+from pipeline.replay.evidence import borne_out, overtaken
 from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import Judgement, Run, judge_unaligned
 from pipeline.spark.partition_input import KEYS, RUN, Coverage, Key, PartitionInput, value
@@ -52,6 +53,7 @@ class _Partition:
     def __init__(self, data: PartitionInput) -> None:
         self.data = data
         self.promised = Promised(data)
+        self.is_borne_out = np.zeros(len(data.order), np.bool_)
 
     def judged(self) -> Iterator[pa.RecordBatch]:
         """Rows of both kinds."""
@@ -64,8 +66,11 @@ class _Partition:
             is_evidence=evidence,
             ends_nothing=data.run["first_offset"][data.order] == NONE,
         )
-        self.promised.mark_doubtful(found)
-        late = self.promised.late(found, evidence)
+        self.is_borne_out = borne_out(
+            data.markers, data.promises, found, evidence, data.coordinator, data.tolerances
+        )
+        self.promised.mark_doubtful(found, evidence & ~self.is_borne_out)
+        late = self.promised.late(found, self.is_borne_out)
         statuses, reasons = self.promised.statuses(found, late)
         if data.runs.num_rows:
             yield from self._run_rows(found, evidence, statuses)
@@ -112,7 +117,12 @@ class _Partition:
         mine = np.flatnonzero(promise_of >= 0)
         owner_offset[mine] = self.data.promise["transaction_offset"][promise_of[mine]]
         owner_epoch[mine] = self.data.promise["producer_epoch"][promise_of[mine]]
-        judgements = self._judgements(found, alignments, promise_of, statuses)
+        # That somebody aborted by hand is told by the clocks; that nobody had begun a transaction is not.
+        is_told = np.ones(count, np.bool_)
+        is_told[self.data.order] = has | self.is_borne_out
+        is_told |= alignments != "manual_abort"
+        firm = np.where(is_told, alignments, "in_flight")
+        judgements = self._judgements(found, firm, promise_of, statuses)
         # The owner's id, or that of the transaction which was found.
         promised = self.data.names.take(pa.array(promise_of, mask=promise_of < 0))
         ids = pc.coalesce(self.data.runs.column("transactional_id"), promised)
@@ -149,7 +159,15 @@ class _Partition:
         late = self.data.is_late(at, number) & (known > self.data.whole_from_ms) & ~other & ~epoch
         late &= ~found.is_untimed[at]
         late &= ~self._is_clock(at, late)
-        alignments[self.data.order[at[late]]] = "early_completion"
+        # Behind a stop nothing follows that could tell. Of running brokers a later copy will.
+        is_sure = bool(self.data.covered.stamps) | overtaken(
+            late,
+            self.data.markers.coordinator_partition[at],
+            self.data.promise["prepare_offset"][number],
+            self.data.promise["complete_offset"][number],
+        )
+        alignments[self.data.order[at[late & is_sure]]] = "early_completion"
+        alignments[self.data.order[at[late & ~is_sure]]] = "other_clock"
 
     def _is_clock(self, at: Longs, late: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Markers behind Complete* in a crowd of such: that is the clock of one of the brokers."""
@@ -172,7 +190,7 @@ class _Partition:
             if evidence
             else []
         )
-        return judge_unaligned(
+        said = judge_unaligned(
             value(markers.ms[at]),
             value(markers.type[at]),
             value(markers.epoch[at]),
@@ -185,6 +203,8 @@ class _Partition:
             whole_from_ms=self.data.whole_from_ms,
             tolerances=self.data.tolerances,
         )
+        is_accused = said in ("torn", "unexpected", "early_completion")
+        return "in_flight" if is_accused and not self.is_borne_out[at] else said
 
     def _judgements(
         self,

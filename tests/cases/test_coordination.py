@@ -96,7 +96,7 @@ def test_a_coordinator_that_is_stuck_in_prepare_commit() -> None:
 def _stuck(coordinator: CoordinatorCoverage) -> tuple[str | None, str | None, str | None]:
     status, _ = promise_status(
         PREPARED, partition=READ, coordinator=coordinator, history_from_ms=NOW - 60_000,
-        has_open_run=True, tolerances=TOLERANCES,
+        has_open_run=True, tolerances=TOLERANCES, marked_until_ms=NOW + LATE_MS,
     )  # fmt: skip
     return judged(RUN, owner=owner(state=PREPARE_COMMIT), promises=[PREPARED],
                   coordinator=coordinator, statuses={0: status})  # fmt: skip

@@ -97,11 +97,25 @@ class Small:
             is_clean: they were stopped before.
             unacknowledged: so many offsets at the end of each log lie above its high watermark.
         """
+        self.write_to(
+            root, data=data, states=states, is_clean=is_clean, unacknowledged=unacknowledged
+        )
+        found = [row for row in pure_audit.accusations(root) if row["severity"] != "info"]
+        return {f"{row['code']}/{row['class']}" for row in found}
+
+    def write_to(
+        self,
+        root: Path,
+        *,
+        data: int | None = None,
+        states: int | None = None,
+        is_clean: bool = True,
+        unacknowledged: int = 0,
+    ) -> None:
+        """The directories of the two brokers, as `said` takes them."""
         logs = ((1, TOPIC, self.data[:data]), (2, STATE_TOPIC, self.states[:states]))
         for node, topic, rows in logs:
             log = log_layout.LogDir(root, node)
             log.segment(topic, 0, rows, base_offset=0)
             marks = {place: end - unacknowledged for place, end in log.log_ends.items()}
             log.finish(clean=is_clean, high_watermarks=marks)
-        found = [row for row in pure_audit.accusations(root) if row["severity"] != "info"]
-        return {f"{row['code']}/{row['class']}" for row in found}

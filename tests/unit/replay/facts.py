@@ -56,8 +56,10 @@ COMPLETE = PREPARED._replace(state=COMPLETE_COMMIT, complete_ms=NOW + 100)
 OWNER = OwnerState("id", 0, True, COMPLETE_COMMIT, 0, 0, NOW - 10_000)
 READ = PartitionCoverage(0, NOW + LATE_MS, is_one_instant=False)
 STOPPED = PartitionCoverage(0, ALWAYS, is_one_instant=True)
-COORDINATOR = CoordinatorCoverage(NOW + LATE_MS, NEVER, {0: living(NOW + LATE_MS)}, True)
-STOPPED_COORDINATOR = COORDINATOR._replace(read_until_ms=ALWAYS)
+COORDINATOR = CoordinatorCoverage(
+    NOW + LATE_MS, NEVER, {0: living(NOW + LATE_MS)}, True, NOW + LATE_MS
+)
+STOPPED_COORDINATOR = COORDINATOR._replace(read_until_ms=ALWAYS, settled_until_ms=ALWAYS)
 
 
 def judged(run: Run = RUN, **given: Any) -> tuple[str | None, str | None, str | None]:
@@ -80,7 +82,7 @@ def owner(**fields: Any) -> OwnerState:
 
 def until(ms: int) -> dict[str, Any]:
     """Coordinator files that reach so far."""
-    read = COORDINATOR._replace(read_until_ms=ms)
+    read = COORDINATOR._replace(read_until_ms=ms, settled_until_ms=ms)
     return {"coordinator": read, "everything": read}
 
 

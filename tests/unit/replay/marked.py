@@ -29,7 +29,8 @@ def promise(
     """One transaction of producer 1, epoch 0; times of the coordinator's clock, None is not yet."""
     plain = {
         "producer_id": 1, "epoch": 0, "prepare_epoch": 0, "outcome": kind, "version": 0,
-        "added_ms": NONE, "prepare_ms": NONE if prepare is None else BASE_MS + prepare,
+        "added_ms": NONE, "prepare_offset": NONE if prepare is None else prepare,
+        "prepare_ms": NONE if prepare is None else BASE_MS + prepare,
         "complete_ms": OPEN_END if complete is None else BASE_MS + complete,
         "prepare_leader_epoch": 0, "complete_leader_epoch": 0,
     }  # fmt: skip

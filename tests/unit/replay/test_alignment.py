@@ -21,8 +21,9 @@ ALONE = {
     "inside": (marker(50), promise(0, 100), 0),
     "early by less than the skew": (marker(-999), promise(0, 100), 0),
     "late by less than the skew": (marker(1_099), promise(0, 100), 0),
-    "early by more than the skew": (marker(-1_001), promise(0, 100), -1),
-    "late by more than the skew": (marker(1_102), promise(0, 100), -1),
+    "early by more than the skew, yet the only one": (marker(-1_001), promise(0, 100), 0),
+    "late by more than the skew, yet the only one": (marker(1_102), promise(0, 100), 0),
+    "that late, and of the other outcome": (marker(1_102, ABORT), promise(0, 100), -1),
     "not complete yet": (marker(999_000), promise(0, None), 0),
     "not prepared yet": (marker(50), promise(None, None), -1),
     "the other outcome": (marker(50, ABORT), promise(0, 100, COMMIT), 0),
@@ -180,8 +181,18 @@ def test_the_new_coordinator_may_stamp_another_clock() -> None:
     behind = (12_000, 12_700, 14_100)
     more = [promise(at, at + 20, prepare_leader_epoch=1, complete_leader_epoch=1) for at in behind]
     later = [marker(at + 10, coordinator_epoch=1) for at in behind]
-    found = aligned([*marks, early, *later], [*same, *more])
+    found = aligned([*marks, early | {"type": ABORT}, *later], [*same, *more])
     assert found.promise.tolist() == [0, 1, 2, 3, -1, 5, 6, 7]
+
+
+def test_a_marker_that_no_clock_explains_may_be_the_next_one_in_order() -> None:
+    """Both clocks were set, one right after the other: in between one marker is an hour off."""
+    starts = (0, 9_000, 21_000, 33_500, 41_000, 52_700, 64_100, 77_000)
+    owed = [promise(at, at + 20) for at in starts]
+    marks = [marker(at + 10 + 3_600_000 * (at == 41_000)) for at in starts]
+    assert aligned(marks, owed).promise.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    other = [*marks[:4], marks[4] | {"type": ABORT}, *marks[5:]]
+    assert aligned(other, owed).promise.tolist() == [0, 1, 2, 3, -1, 5, 6, 7]
 
 
 def test_a_misfit_at_the_end_may_be_a_step_of_a_clock() -> None:

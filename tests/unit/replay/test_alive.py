@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.replay.alive import PULSE_MS, PULSES, alive, settled_ms, waited_ms
+from pipeline.replay.alive import (
+    PULSE_MS,
+    PULSES,
+    alive,
+    known_until_ms,
+    needed,
+    settled_ms,
+    waited_ms,
+)
 
 STEADY = tuple(range(0, 100_001, 1_000))
 
@@ -35,9 +43,41 @@ def test_records_behind_the_moment_asked_for_do_not_count() -> None:
     assert waited_ms(alive(np.array(STEADY)), 0, 40_500) == 39_000
 
 
-def test_order_and_repeats_tell_nothing() -> None:
-    shuffled = np.random.default_rng(1).permutation(np.array(STEADY * 3))
-    assert alive(shuffled) == alive(np.array(STEADY))
+def test_repeats_tell_nothing() -> None:
+    assert alive(np.repeat(np.array(STEADY), 3)) == alive(np.array(STEADY))
+
+
+def test_what_a_clock_stamped_before_it_was_put_back_proves_nothing() -> None:
+    one = alive(np.array([*STEADY, *range(-3_600_000, -3_590_000, 1_000)]))
+    assert one.is_put_back
+    assert one.newest_ms == -3_591_000
+    assert waited_ms(one, -3_600_000) == 8_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parts_of_a_log_keep_what_the_whole_needs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    times = np.cumsum(
+        rng.choice([-400_000, -5, 0, 300, 2_000, 40_000], 300, p=[0.01, 0.09, 0.1, 0.3, 0.3, 0.2])
+    )
+    parts = [part[needed(part)] for part in np.array_split(times, 7)]
+    assert alive(np.concatenate(parts)) == alive(times)
+
+
+@pytest.mark.parametrize(
+    ("times", "margin_ms", "wanted"),
+    [
+        (STEADY, 31_000, 98_999),
+        ((*STEADY, 500_000), 31_000, 99_999),
+        ((), 0, None),
+        ((0, 500_000), 31_000, -1),
+    ],
+    ids=["steady", "a jump at the end", "nothing", "one stretch"],
+)  # fmt: skip
+def test_a_jump_at_the_end_reads_a_file_no_further(
+    times: tuple[int, ...], margin_ms: int, wanted: int | None
+) -> None:
+    assert known_until_ms(np.array(times, np.int64), margin_ms) == wanted
 
 
 def test_a_busy_coordinator_is_kept_short() -> None:

@@ -131,7 +131,8 @@ OPEN_RUNS = {
     ),
     "moved on, files not read far enough, history cut": (
         RUN, {"owner": owner(producer_epoch=1),
-              "coordinator": COORDINATOR._replace(frontier_ms=NOW - 1_600, read_until_ms=NOW + 9)},
+              "coordinator": COORDINATOR._replace(
+                  frontier_ms=NOW - 1_600, read_until_ms=NOW + 9, settled_until_ms=NOW + 9)},
         ("in_flight", None, None),
     ),
     "expired, files not read far enough": (

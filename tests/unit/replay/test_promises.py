@@ -15,6 +15,7 @@ from pipeline.replay.coverage import (
 )
 from pipeline.replay.ownership import (
     ALIGNMENTS,
+    Marked,
     is_evidence,
     judge_unaligned,
     promise_status,
@@ -42,6 +43,8 @@ from tests.unit.replay.histories import (
 )
 
 BEFORE = NOW - 60_000
+ENDED = COMPLETE._replace(complete_offset=12, complete_leader_epoch=0)
+LIVED = living(NOW + LATE_MS)
 STATUSES = {
     "present": (COMPLETE._replace(has_marker=True), {}, "present"),
     "ongoing": (PROMISE, {}, "ongoing"),
@@ -54,6 +57,17 @@ STATUSES = {
     ),
     "partition read just far enough": (
         COMPLETE, {"partition": READ._replace(read_until_ms=NOW + 100 + PATIENCE_MS)}, "missing",
+    ),
+    "only its leader's clock says so": (ENDED, {"marked_until_ms": NOW + 100}, "in_flight"),
+    "its coordinator's clock was put back": (
+        ENDED, {"coordinator": COORDINATOR._replace(alive={0: LIVED._replace(is_put_back=True)})},
+        "in_flight",
+    ),
+    "the marker of a later decision came": (
+        ENDED, {"partition": READ._replace(read_until_ms=NOW), "marked": Marked(13, NOW)}, "missing",
+    ),
+    "the marker of one decided before it was complete came": (
+        ENDED, {"partition": READ._replace(read_until_ms=NOW), "marked": Marked(11, NOW)}, "in_flight",
     ),
     "copy began long after": (
         COMPLETE, {"partition": READ._replace(read_until_ms=NOW),
@@ -88,6 +102,10 @@ STATUSES = {
         PREPARED, {"coordinator": alive(NOW + LATE_MS),
                    "partition": READ._replace(read_until_ms=NOW + 50 + PATIENCE_MS)}, "prepare_stuck",
     ),
+    "prepared, and the marker of a decision came that its coordinator made much later": (
+        PREPARED, {"coordinator": alive(NOW + LATE_MS), "partition": READ._replace(read_until_ms=NOW),
+                   "marked": Marked(90, NOW + LATE_MS)}, "prepare_stuck",
+    ),
     "prepared, and the copy began long after": (
         PREPARED, {"coordinator": alive(NOW + LATE_MS), "partition": READ._replace(read_until_ms=NOW),
                    "tolerances": Tolerances(copy_started_ms=NOW + 50 + PATIENCE_MS)}, "prepare_stuck",
@@ -116,7 +134,7 @@ def test_promises(name: str) -> None:
     promise, facts, wanted = STATUSES[name]
     plain: dict[str, Any] = {
         "partition": READ, "coordinator": COORDINATOR, "history_from_ms": BEFORE,
-        "has_open_run": False, "tolerances": TOLERANCES,
+        "has_open_run": False, "tolerances": TOLERANCES, "marked_until_ms": NOW + LATE_MS,
     }  # fmt: skip
     assert promise_status(promise, **(plain | facts))[0] == wanted
 
