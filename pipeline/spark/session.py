@@ -139,6 +139,8 @@ def _launch(
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
     )
+    # Workers are started with `-m`, which puts the folder that one stands in first: it may hold a `pipeline` too.
+    os.environ["PYTHONSAFEPATH"] = "1"
     is_local = master_of(options).startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

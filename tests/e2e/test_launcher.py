@@ -134,9 +134,14 @@ def test_two_first_starts_at_once_and_then_a_start_without_network(tmp_path: Pat
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
         print("network namespaces are not to be had here: the run keeps its network")
         alone = []
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("pipeline", "jobs", "schemas", "pyspark", "queue"):
+        (elsewhere / f"{name}.py").write_text(f"raise SystemExit('{name} of the wrong folder')\n")
     done = subprocess.run(
         [*alone, str(launcher), "--output", str(tmp_path / "out"), "--format", "json"],
         env=environment,
+        cwd=elsewhere,
         capture_output=True,
         text=True,
         check=False,
