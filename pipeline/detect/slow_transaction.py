@@ -8,7 +8,8 @@ more than `health.commit_latency_ms` (`slow_markers`), ended by the client after
 of transaction.timeout.ms (`near_timeout`). Only between records of one coordinator under one leader epoch: one clock.
 
 Normal: a batch job with few large transactions; a broker that was down while markers were due. Two-phase commit
-(KIP-939, a timeout of 2147483647 ms) is never long-running: another system decides when it ends.
+(KIP-939, a timeout of 2147483647 ms) is never long-running: another system decides when it ends. Where the coordinator
+had to append a step again, neither the client nor the marked partitions took that time: it is not told.
 
 Refuted by: a clock of the coordinator's broker that was set in between.
 """

@@ -7,6 +7,7 @@ Source: `TransactionMetadata`, `TransactionMarkerChannelManager`; KIP-98.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,9 +24,11 @@ from schemas.codes import TWO_PHASE_TIMEOUT_MS, TXN_TOPIC
 NUMBERS = (
     "copy", "coordinator_partition", "first_step_offset", "producer_id", "producer_epoch", "prepare_epoch", "state",
     "outcome", "transaction_version", "txn_timeout_ms", "ongoing_ms", "ongoing_leader_epoch", "prepare_offset",
-    "prepare_ms", "prepare_leader_epoch", "complete_ms", "complete_leader_epoch",
+    "prepare_ms", "prepare_leader_epoch", "complete_offset", "complete_ms", "complete_leader_epoch",
 )  # fmt: skip
 TEXTS = ("transactional_id", "cause")
+REPEATED = "repeated_append"
+"""Cause of a step whose append failed or was repeated (`pipeline.replay.coordinator.CAUSES`)."""
 
 
 class Limits(NamedTuple):
@@ -38,17 +41,24 @@ class Limits(NamedTuple):
 
 
 def statements(
-    transactions: Columns, lived: Mapping[tuple[int, int, int], Alive], limits: Limits
+    transactions: Columns,
+    repeated: Columns,
+    lived: Mapping[tuple[int, int, int], Alive],
+    limits: Limits,
 ) -> list[Statement]:
     """One statement for each transactional id and class.
 
     Args:
         transactions: Columns `NUMBERS` and `TEXTS` of `silver.transaction`.
+        repeated: Columns `copy`, `coordinator_partition`, `offset` and `transactional_id` of
+            `silver.coordinator_step`, of steps with the cause `REPEATED`.
         lived: (copy, coordinator partition, leader epoch) -> how long that coordinator lived.
         limits: What counts as slow.
     """
     one = transactions
     open_ms, ended_ms = _durations(one, lived)
+    open_ms[_was_repeated(one, "prepare_offset", repeated)] = NONE
+    ended_ms[_was_repeated(one, "complete_offset", repeated)] = NONE
     timeout = one["txn_timeout_ms"]
     is_ended = one["prepare_ms"] != NONE
     # An external coordinator decides when those end (KIP-939); both sides know that it may take days.
@@ -81,6 +91,26 @@ def _durations(one: Columns, lived: Mapping[tuple[int, int, int], Alive]) -> tup
     is_known = (one["complete_ms"] != NONE) & (one["prepare_ms"] != NONE)
     is_known &= one["complete_leader_epoch"] == one["prepare_leader_epoch"]
     return open_ms, np.where(is_known, one["complete_ms"] - one["prepare_ms"], NONE)
+
+
+def _was_repeated(one: Columns, until: str, repeated: Columns) -> Mask:
+    """An append failed or was repeated on the way to a step: client and marked partitions did not take that time."""
+    offsets: dict[tuple[int, int, str | None], list[int]] = {}
+    for at in range(repeated.rows):
+        name = repeated.text("transactional_id", at)
+        key = (int(repeated["copy"][at]), int(repeated["coordinator_partition"][at]), name)
+        insort(offsets.setdefault(key, []), int(repeated["offset"][at]))
+    known = {name for _, _, name in offsets}
+    numbers = [at for at, name in enumerate(one.names["transactional_id"]) if name in known]
+    result = np.zeros(one.rows, np.bool_)
+    for row in map(int, np.flatnonzero(np.isin(one["transactional_id"], numbers))):
+        name = one.text("transactional_id", row)
+        mine = offsets.get(
+            (int(one["copy"][row]), int(one["coordinator_partition"][row]), name), []
+        )
+        after = bisect_right(mine, int(one["first_step_offset"][row]))
+        result[row] = after < len(mine) and mine[after] <= int(one[until][row])
+    return result
 
 
 def _by_id(one: Columns, label: str, mask: Mask, times: Longs, limits: Limits) -> list[Statement]:

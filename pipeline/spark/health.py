@@ -65,7 +65,7 @@ def statements(
 
     Args:
         transactions: Columns of `silver.transaction`.
-        steps: Columns of `silver.coordinator_step` that burn an epoch, expire or begin an id.
+        steps: Columns of `silver.coordinator_step` that burn an epoch, expire or begin an id, or repeat an append.
         lived: (copy, coordinator partition, leader epoch) -> how long that coordinator lived.
         config: Thresholds.
     """
@@ -81,8 +81,12 @@ def statements(
     use = ids.Limits(limits.unbounded_ids, config.transaction_max_timeout_ms, pattern)
     fences = steps.where(steps.is_in("cause", *fencing.CAUSES))
     begun = steps.where(steps.is_in("cause", ids.EXPIRY, ids.INIT))
+    repeated = steps.where(steps.is_in("cause", slow.REPEATED))
     return [
-        *(("slow_transaction", one) for one in slow.statements(transactions, lived, late)),
+        *(
+            ("slow_transaction", one)
+            for one in slow.statements(transactions, repeated, lived, late)
+        ),
         *(("fencing_storm", one) for one in fencing.statements(fences, storm)),
         *(("id_hygiene", one) for one in ids.statements(transactions, begun, use)),
     ]
@@ -144,8 +148,8 @@ def interleaved(
 
 
 def steps(run: Run) -> Columns:
-    """Steps that burn an epoch, expire an id or begin one."""
-    only = {"cause": [*fencing.CAUSES, ids.EXPIRY, ids.INIT]}
+    """Steps that burn an epoch, expire an id or begin one, or repeat an append."""
+    only = {"cause": [*fencing.CAUSES, ids.EXPIRY, ids.INIT, slow.REPEATED]}
     return columns(run, silver.COORDINATOR_STEP, STEPS, STEP_TEXTS, only)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.replay import fencing, ids, sidecar_check, slow
 from pipeline.replay.application import application
+from pipeline.replay.columns import Columns
 from pipeline.replay.ids import Extent
 from pipeline.replay.index_check import IndexProblem
 from pipeline.replay.metrics import metrics
@@ -22,7 +23,7 @@ TRANSACTION: dict[str, Any] = {
     "copy": 0, "coordinator_partition": 1, "first_step_offset": 5, "producer_id": 7, "producer_epoch": 0,
     "prepare_epoch": 0, "state": 4, "outcome": 1, "transaction_version": 0, "txn_timeout_ms": 60_000,
     "ongoing_ms": NOW, "ongoing_leader_epoch": 0, "prepare_offset": 6, "prepare_ms": NOW + 100,
-    "prepare_leader_epoch": 0, "complete_ms": NOW + 110, "complete_leader_epoch": 0,
+    "prepare_leader_epoch": 0, "complete_offset": 7, "complete_ms": NOW + 110, "complete_leader_epoch": 0,
     "transactional_id": "pay-0", "cause": "client_commit",
 }  # fmt: skip
 SLOW = slow.Limits(5_000, 60_000, 0.8)
@@ -33,9 +34,17 @@ STEP: dict[str, Any] = {
 STORM = fencing.Limits(10, 600_000, 3, 300_000, 30)
 
 
-def _slow(**fields: Any) -> list[str]:
+LIVED = {(0, 1, 0): living(NOW + 90_000)}
+
+
+def _repeats(*rows: dict[str, Any]) -> Columns:
+    steps = [STEP | {"cause": slow.REPEATED} | row for row in rows]
+    return of_rows(steps, ("copy", "coordinator_partition", "offset"), slow.TEXTS)
+
+
+def _slow(*repeats: dict[str, Any], **fields: Any) -> list[str]:
     one = of_rows([TRANSACTION | fields], slow.NUMBERS, slow.TEXTS)
-    return [said.label for said in slow.statements(one, {(0, 1, 0): living(NOW + 90_000)}, SLOW)]
+    return [said.label for said in slow.statements(one, _repeats(*repeats), LIVED, SLOW)]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +67,37 @@ def test_slow_transactions(fields: dict[str, Any], labels: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("repeat", "labels"),
+    [
+        ({"offset": 6}, []),
+        ({"offset": 8}, []),
+        ({"offset": 5}, ["long_running", "near_timeout"]),
+        ({"offset": 10}, ["long_running", "near_timeout"]),
+        ({"offset": 6, "copy": 1}, ["long_running", "near_timeout"]),
+        ({"offset": 6, "coordinator_partition": 2}, ["long_running", "near_timeout"]),
+        ({"offset": 6, "transactional_id": "pay-1"}, ["long_running", "near_timeout"]),
+    ],
+)
+def test_a_client_is_not_slow_where_the_coordinator_had_to_append_again(
+    repeat: dict[str, Any], labels: list[str]
+) -> None:
+    late = {
+        "prepare_offset": 8,
+        "prepare_ms": NOW + 61_000,
+        "complete_offset": 9,
+        "complete_ms": NOW + 61_010,
+    }
+    assert _slow(repeat, **late) == labels
+
+
+@pytest.mark.parametrize(("offset", "labels"), [(7, []), (8, []), (9, ["slow_markers"])])
+def test_markers_are_not_slow_where_the_coordinator_had_to_append_again(
+    offset: int, labels: list[str]
+) -> None:
+    assert _slow({"offset": offset}, complete_offset=8, complete_ms=NOW + 6_000) == labels
+
+
+@pytest.mark.parametrize(
     ("fields", "title", "times"),
     [
         ({"prepare_ms": NOW + 49_000, "complete_ms": NOW + 49_010},
@@ -71,7 +111,7 @@ def test_slow_transactions_are_told_with_their_times(
     fields: dict[str, Any], title: str, times: str
 ) -> None:
     one = of_rows([TRANSACTION | fields], slow.NUMBERS, slow.TEXTS)
-    (said,) = slow.statements(one, {(0, 1, 0): living(NOW + 90_000)}, SLOW)
+    (said,) = slow.statements(one, _repeats(), LIVED, SLOW)
     assert said.title == title
     assert said.explanation.endswith(times)
 
