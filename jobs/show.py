@@ -39,7 +39,8 @@ def run(finding_id: str, output: str) -> int:
 
             cause_id = effects(held).get(found[0]["finding_id"])
             cause = next((one for one in held if one["finding_id"] == cause_id), None)
-            terminal.show_finding(found[0], output, *_timeline(found[0], file), cause)
+            pattern = _summary(file).get("application_pattern")
+            terminal.show_finding(found[0], output, *_timeline(found[0], file), cause, pattern)
             return 0
     raise UsageError(f"no run in {sanitise(output)} holds a finding {sanitise(finding_id)}")
 
@@ -59,6 +60,17 @@ def _timeline(finding: dict[str, Any], file: Path) -> tuple[list[tuple[str, str,
         return [("", sanitise(f"the tables of run {run_id} cannot be read: {error}"), False)], 0
     events, left_out = timelines.of(finding)
     return [(instant(one.time_ms), one.words, one.is_accused) for one in events], left_out
+
+
+def _summary(file: Path) -> dict[str, Any]:
+    """What stands beside the findings; nothing where the run did not come to its end."""
+    summary = file.parent / "summary.json"
+    try:
+        return dict(json.loads(summary.read_bytes())) if summary.exists() else {}
+    except ValueError:
+        raise AuditError(
+            f"{sanitise(str(summary))} is damaged; audit the same copy again"
+        ) from None
 
 
 def _newest_first(output: str) -> list[Path]:

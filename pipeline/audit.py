@@ -213,6 +213,7 @@ def _facts(
         "detectors": coverage.detectors(attempted),
         "coverage": coverage.coverage(one),
         "configuration": one.config.fingerprint(),
+        "application_pattern": one.config.health.application_pattern,
         "input": {
             "paths": list(one.plan.roots),
             "bytes": list(one.plan.input_bytes),

@@ -84,7 +84,9 @@ def _steps(coordinator_step: DataFrame) -> DataFrame:
         explanation="Record at offset {offset} of __transaction_state-{coordinator_partition}: {explanation}.",
         advice=F.when(
             F.col("violation") == "double_epoch_bump",
-            F.lit("KAFKA-19367: upgrade to 4.0.1 or 4.1.0; harmless until the epoch nears 32767."),
+            F.lit(
+                "KAFKA-19367: upgrade to 4.0.1 or 4.1.0. No record is lost; each fence uses up two of 32767 epochs."
+            ),
         ).otherwise(
             F.lit(
                 "Keep a copy of this partition, compare with its other replicas, and restart the "

@@ -46,7 +46,8 @@ def picture(runs: Columns, replicas: list[Row], as_of_ms: int | None) -> Picture
     worst = max(highest, key=lambda name: (highest[name], name))
     words = (
         "Offsets that a read_committed consumer could not read yet, just before and after each marker; 0 whenever "
-        f"nothing is open. Highest: {short(highest[worst])} in {worst}. "
+        "nothing is open. Between two points the line is straight, whenever the records came. "
+        f"Highest: {short(highest[worst])} in {worst}. "
     )
     if now:
         words += (

@@ -18,7 +18,16 @@ from pipeline.report.facts import Facts
 from pipeline.report.pictures import pictures
 from pipeline.report.timeline import Timelines
 from pipeline.report.timeline_plot import plot
-from pipeline.report.words import OVER, SEVERITIES, above, instant, utc, verdict, wrong
+from pipeline.report.words import (
+    OVER,
+    SEVERITIES,
+    above,
+    application_of,
+    instant,
+    utc,
+    verdict,
+    wrong,
+)
 from pipeline.text import plural, sanitise
 from schemas.gold import SEVERITIES as ORDER
 
@@ -134,6 +143,8 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters |= {"utc": utc, "spaced": _spaced}
+    pattern = config.health.application_pattern
+    environment.filters["application"] = lambda finding: application_of(finding, pattern)
     template = environment.get_template("page.html.j2")
     return template.render(
         summary=summary,

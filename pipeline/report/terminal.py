@@ -15,7 +15,7 @@ from rich.text import Text
 from pipeline.report import advice
 from pipeline.report.causes import CURRENT, effects
 from pipeline.report.examples import named, ordered, place, where
-from pipeline.report.words import OVER, above, read, utc, verdict, wrong
+from pipeline.report.words import OVER, above, application_of, read, utc, verdict, wrong
 from pipeline.text import counted, sanitise
 
 WIDTH = 80
@@ -121,6 +121,7 @@ def show_finding(
     timeline: Sequence[tuple[str, str, bool]] = (),
     left_out: int = 0,
     cause: dict[str, Any] | None = None,
+    pattern: str | None = None,
 ) -> None:
     """Print everything about one finding.
 
@@ -130,6 +131,7 @@ def show_finding(
         timeline: time, what happened, and whether the finding is about that.
         left_out: further events of the same producer, transactional id or group.
         cause: the finding that it comes with.
+        pattern: what tells the application of an id (`health.application_pattern`).
     """
     target = console()
     _finding(target, finding)
@@ -150,6 +152,8 @@ def show_finding(
     ):
         if finding[name] is not None:
             _line(target, f"  {name}: {finding[name]}")
+    if application := application_of(finding, pattern):
+        _line(target, f"  application: {application}")
     for name in ("first_timestamp_ms", "last_timestamp_ms"):
         if finding[name] is not None:
             _line(target, f"  {name}: {finding[name]} ({utc(finding[name])})")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pipeline.replay.application import application
 from pipeline.text import counted
 
 VERDICTS = {
@@ -107,3 +109,15 @@ def duration(milliseconds: float) -> str:
     if seconds < 172_800:
         return f"{seconds / 3600:.3g} h"
     return f"{seconds / 86_400:.3g} d"
+
+
+def application_of(finding: Mapping[str, Any], pattern: str | None) -> str:
+    """The application that the transactional id of a finding tells, and its framework; empty where it tells none.
+
+    Args:
+        finding: The finding.
+        pattern: `health.application_pattern` of the run.
+    """
+    name = finding["transactional_id"]
+    found = application(name or "", pattern)
+    return "" if found.name == (name or "") else str(found)

@@ -188,3 +188,10 @@ def test_many_changes_are_cut_in_junit() -> None:
     held = [finding(first_offset=n, status="resolved") for n in range(MAX_CHANGES + 5)]
     about = summary(previous_run="r0", detectors={"hanging_transaction": "judged"})
     assert "... and 5 more in findings.jsonl" in junit(about, [], 10, held)
+
+
+def test_the_application_stands_beside_the_id(tmp_path: Path) -> None:
+    page = _page(tmp_path, [finding(transactional_id="pay-0_1")], summary())
+    assert "<dt>application</dt><dd>pay (Kafka Streams v1)</dd>" in page
+    page = _page(tmp_path, [finding(transactional_id="pay")], summary())
+    assert "<dt>application</dt>" not in page

@@ -162,3 +162,23 @@ def test_hostile_text_stays_text(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.fullmatch(r"[\x20-\x7e\n]*", shown)
         assert "[red]x[/red]\\x1b[2J" in shown
         assert ":boom:" in shown
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "pattern", "told"),
+    [
+        ("pay-0_1", None, "application: pay (Kafka Streams v1)"),
+        ("pay/eu/3", r"(?P<application>[^/]+)/.*", "application: pay"),
+        ("pay", None, None),
+        (None, None, None),
+    ],
+)
+def test_the_application_stands_beside_the_id(
+    transactional_id: str | None,
+    pattern: str | None,
+    told: str | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    terminal.show_finding(_finding(transactional_id=transactional_id), "out", pattern=pattern)
+    said = [line.strip() for line in capsys.readouterr().out.splitlines() if "application:" in line]
+    assert said == ([] if told is None else [told])
