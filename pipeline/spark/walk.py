@@ -204,14 +204,19 @@ class Walk:
     def _archive(self, path: str, base_name: str, file: File) -> None:
         """Members by folder, as if the archive were one."""
         folders: dict[str, dict[str, File]] = {}
+        is_empty = True
         with self.aside.noted(file.name, file.size):
             for one in archives.members(file.path):
+                is_empty = False
                 name = f"{file.name}/{sanitise(one.name)}"
                 folder, base = posixpath.split(one.name)
                 if one.why is not None:
                     self.aside.irregular(name, base, one.why, one.size)
                     continue
                 folders.setdefault(folder, {})[base] = File(one.path, name, one.size, one.data)
+            if is_empty:
+                why = "an archive without a file in it: pack it again"
+                self.aside.unread.append(Skipped(file.name, "io", why, file.size))
         stem = base_name
         for suffix in archives.SUFFIXES:
             stem = stem.removesuffix(suffix)

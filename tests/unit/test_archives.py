@@ -147,6 +147,17 @@ def test_a_segment_stored_as_a_sparse_member_is_unread(tmp_path: Path, form: int
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_an_archive_without_a_file_is_unread(tmp_path: Path, kind: str) -> None:
+    """Packing that failed leaves one; beside other files nobody would miss what it should hold."""
+    (tmp_path / "source" / "t-0").mkdir(parents=True)
+    packed = pack(tmp_path / f"copy{kind}", tmp_path / "source")
+    planned = plan([str(packed)])
+    assert [(one.reason, one.detail) for one in planned.unread] == [
+        ("io", "an archive without a file in it: pack it again")
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_cut_archives_are_read_as_far_as_they_go(tmp_path: Path, kind: str) -> None:
     whole = pack(tmp_path / f"a{kind}", recording("06") / "logs").read_bytes()
     for share in (0, 10, len(whole) // 3, len(whole) // 2, len(whole) - 3):
