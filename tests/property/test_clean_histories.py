@@ -52,6 +52,14 @@ def batches(first: int, last: int) -> list[range]:
     return [range(at, min(at + AT_ONCE, last)) for at in range(first, last, AT_ONCE)]
 
 
+@pytest.mark.parametrize("seed", [1458, 1575, 1827])
+def test_a_marker_that_came_in_time_speaks_for_a_late_one_like_it(
+    seed: int, tmp_path: Path
+) -> None:
+    """Compaction took what the late ABORT ended; order alone gave it to an earlier transaction."""
+    assert accused(seed, tmp_path) == []
+
+
 @pytest.mark.parametrize("seeds", batches(0, HISTORIES), ids=str)
 def test_a_clean_history_accuses_nobody(seeds: range, tmp_path: Path) -> None:
     assert [one for seed in seeds for one in accused(seed, tmp_path / str(seed))] == []
