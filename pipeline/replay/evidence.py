@@ -17,7 +17,7 @@ from pipeline.replay.alignment import Alignment
 from pipeline.replay.alive import waited_ms
 from pipeline.replay.clock import MIN_VOTERS
 from pipeline.replay.coverage import ALWAYS, CoordinatorCoverage, Tolerances
-from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises
+from pipeline.replay.intervals import NONE, OPEN_END, Longs, Markers, Promises, may_end
 
 Flags = NDArray[np.bool_]
 
@@ -127,3 +127,40 @@ def overtaken(late: Flags, partition: Longs, prepared: Longs, completed: Longs) 
         mine = np.flatnonzero(partition == one)
         result[mine] = np.maximum.accumulate(on_time[mine]) > completed[mine]
     return result & late
+
+
+def have_rivals(
+    at: Longs,
+    whose: Longs,
+    late: Flags,
+    markers: Markers,
+    promises: Promises,
+    found: Alignment,
+    tolerances: Tolerances,
+) -> Flags:
+    """Late markers of transactions for which another one came in time that is nobody else's: either may be the marker.
+
+    Args:
+        at: Markers.
+        whose: The transaction of each.
+        late: Which of them are late.
+        markers: In offset order.
+        promises: The transactions that list the partition.
+        found: Which marker is whose.
+        tolerances: Configured patience.
+    """
+    result = np.zeros(len(at), np.bool_)
+    free = np.flatnonzero(found.promise < 0)
+    for place in np.flatnonzero(late):
+        one, promise = at[place], whose[place]
+        is_alike = markers.producer_id[free] == markers.producer_id[one]
+        is_alike &= markers.epoch[free] == markers.epoch[one]
+        is_alike &= may_end(
+            promises,
+            np.full(len(free), promise),
+            markers.ms[free],
+            markers.type[free],
+            tolerances.clock_skew_ms,
+        )
+        result[place] = is_alike.any()
+    return result

@@ -83,7 +83,9 @@ def rows_of(blocks: Blocks, code: int) -> Longs:
     return blocks.rows[begin:end]
 
 
-def may_end(promises: Promises, rows: Longs, ms: int, kind: int, skew: int) -> NDArray[np.bool_]:
+def may_end(
+    promises: Promises, rows: Longs, ms: int | Longs, kind: int | Longs, skew: int
+) -> NDArray[np.bool_]:
     """By promise of `rows`: a marker of that time and outcome may be its own, on clocks within the skew."""
     return np.asarray(
         (promises.outcome[rows] == kind)

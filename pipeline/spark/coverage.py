@@ -154,17 +154,17 @@ def coverage(
             dirs[one.log_dir], one.topic, one.partition
         )
         until = _until(one, broker_ms, is_final)
+        others = stamps[one.copy, one.broker_id] if is_final else ()
         partitions[one.copy, one.topic, one.partition] = PartitionCoverage(
             one.history_start_offset,
             until,
             one.is_one_instant,
             is_crash_image=one.copy in some_clean and not clean.get(one.log_dir),
-            stamps=stamps[one.copy, one.broker_id] if is_final else (),
+            stamps=others,
         )
         if one.topic == TXN_TOPIC:
             frontier = NEVER if one.is_complete else _or(one.frontier_ms, ALWAYS)
             lived = newest.get(one.replica_id, {})
-            others = stamps[one.copy, one.broker_id] if is_final else ()
             times = np.array([ms for _, of in sorted(lived.items()) for ms in of.pulse], np.int64)
             coordinators[one.copy, one.partition] = CoordinatorCoverage(
                 certain_until(until, times, others, patience.clock_skew_ms),

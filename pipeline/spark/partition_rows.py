@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.replay.alignment import NONE, Alignment, Longs, align
 from pipeline.replay.clock import is_crowded
-from pipeline.replay.evidence import borne_out, overtaken
+from pipeline.replay.evidence import borne_out, have_rivals, overtaken
 from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import Judgement, Run, judge_unaligned
 from pipeline.spark.partition_input import KEYS, RUN, Coverage, Key, PartitionInput, value
@@ -159,7 +159,11 @@ class _Partition:
         late = self.data.is_late(at, number) & (known > self.data.whole_from_ms) & ~other & ~epoch
         late &= ~found.is_untimed[at]
         late &= ~self._is_clock(at, late)
-        late[late] = ~self._has_rival(at[late], number[late])
+        is_doubtful = have_rivals(
+            at, number, late, self.data.markers, self.data.promises, found, self.data.tolerances
+        )
+        alignments[self.data.order[at[is_doubtful]]] = "ambiguous"
+        late &= ~is_doubtful
         # Behind a stop nothing follows that could tell. Of running brokers a later copy will.
         is_sure = bool(self.data.covered.stamps) | overtaken(
             late,
@@ -169,20 +173,6 @@ class _Partition:
         )
         alignments[self.data.order[at[late & is_sure]]] = "early_completion"
         alignments[self.data.order[at[late & ~is_sure]]] = "other_clock"
-
-    def _has_rival(self, at: Longs, number: Longs) -> np.ndarray[Any, Any]:
-        """Another marker of the same kind came in time: nobody knows which of the two ended the transaction."""
-        markers, promises = self.data.markers, self.data.promises
-        skew = self.data.tolerances.clock_skew_ms
-        result = np.zeros(len(at), np.bool_)
-        for place, (one, whose) in enumerate(zip(at, number, strict=True)):
-            is_alike = (markers.producer_id == markers.producer_id[one]) & (
-                markers.epoch == markers.epoch[one]
-            )
-            is_alike &= (markers.type == markers.type[one]) & (np.arange(len(is_alike)) != one)
-            is_alike &= markers.ms >= promises.prepare_ms[whose] - skew
-            result[place] = (is_alike & (markers.ms <= promises.complete_ms[whose] + skew)).any()
-        return result
 
     def _is_clock(self, at: Longs, late: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Markers behind Complete* in a crowd of such: that is the clock of one of the brokers."""
