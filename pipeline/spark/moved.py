@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import combinations
 
 from pipeline.spark.found import Partition
 from pipeline.spark.inventory import LogDir
@@ -15,14 +16,18 @@ from pipeline.spark.walk import Walk
 from pipeline.wire import checkpoints
 from pipeline.wire.log_dir import parse_file
 
+Place = tuple[str, int]
+"""Topic and partition."""
+
 
 def left_behind(
     walk: Walk, log_dirs: Mapping[str, LogDir], topic_ids: Mapping[str, str | None]
 ) -> list[Partition]:
     """What another log directory of the same broker holds in a later state.
 
-    Log directories are told apart by `directory.id` (KIP-858, Kafka 3.7); one that is there twice makes copies of its
-    broker. Without it nobody can tell the two cases apart, and each directory is a copy.
+    Log directories are told apart by `directory.id` (KIP-858, Kafka 3.7). Without it, those that have few partitions in
+    common are disks: a move is rare, while two copies of one directory hold the same. All others are copies of their
+    broker.
 
     Args:
         walk: What was found.
@@ -30,9 +35,10 @@ def left_behind(
         topic_ids: By path of the partition's directory.
     """
     found: dict[tuple[int, str, str | None, int], list[Partition]] = defaultdict(list)
+    with_disks = _with_disks(walk, log_dirs)
     for one in walk.partitions:
         broker = log_dirs[one.log_dir].broker_id
-        if broker is not None and not one.suffix and _is_one_disk(log_dirs, one.log_dir):
+        if broker in with_disks and not one.suffix:
             found[broker, one.topic, topic_ids[one.path], one.partition].append(one)
     behind = []
     for same in found.values():
@@ -42,11 +48,31 @@ def left_behind(
     return behind
 
 
-def _is_one_disk(log_dirs: Mapping[str, LogDir], path: str) -> bool:
-    """Every log directory of this one's broker has an id, and no two have the same."""
-    broker = log_dirs[path].broker_id
-    ids = [one.directory_id for one in log_dirs.values() if one.broker_id == broker]
-    return None not in ids and len(set(ids)) == len(ids)
+def _with_disks(walk: Walk, log_dirs: Mapping[str, LogDir]) -> set[int]:
+    """Brokers of which every two log directories are two disks."""
+    of_broker: dict[int, list[LogDir]] = defaultdict(list)
+    for one in log_dirs.values():
+        if one.broker_id is not None:
+            of_broker[one.broker_id].append(one)
+    held: dict[str, set[Place]] = defaultdict(set)
+    for partition in walk.partitions:
+        if not partition.suffix:
+            held[partition.log_dir].add((partition.topic, partition.partition))
+    for one in log_dirs.values():
+        held[one.path] |= one.high_watermarks.keys() | one.recovery_points.keys()
+    return {
+        broker
+        for broker, its in of_broker.items()
+        if all(_are_disks(*pair, held) for pair in combinations(its, 2))
+    }
+
+
+def _are_disks(one: LogDir, other: LogDir, held: Mapping[str, set[Place]]) -> bool:
+    """Whether two log directories of a broker are two of its `log.dirs`, and not one of them copied twice."""
+    if one.directory_id is not None and other.directory_id is not None:
+        return one.directory_id != other.directory_id
+    fewer = min(len(held[one.path]), len(held[other.path]))
+    return len(held[one.path] & held[other.path]) * 2 < fewer
 
 
 def _state(walk: Walk, one: Partition) -> tuple[int, int, int]:

@@ -13,7 +13,13 @@ from pipeline.errors import UsageError
 from pipeline.spark.plan import UNKNOWN_CLUSTER, plan
 from pipeline.spark.walk import MAX_DEPTH
 from tests import builders
-from tests.log_layout import LogDir, meta_properties, partition_metadata, segment_name
+from tests.log_layout import (
+    LogDir,
+    meta_properties,
+    offset_checkpoint,
+    partition_metadata,
+    segment_name,
+)
 from tests.recordings import recording
 
 
@@ -154,26 +160,52 @@ def test_disks_of_one_broker_are_one_copy(tmp_path: Path) -> None:
     assert sorted(one.suffix for one in plan([str(tmp_path)]).replicas) == ["", "", "future"]
 
 
-@pytest.mark.parametrize("is_known", [True, False], ids=["directory-ids", "before-3.7"])
-def test_a_partition_that_moved_between_disks_counts_where_it_is(
-    is_known: bool, tmp_path: Path
-) -> None:
-    """Copied in two passes; without directory ids two disks cannot be told from two copies."""
+def _two_directories(root: Path, own: int, *, is_known: bool) -> None:
+    """Two log directories of a broker that both hold one partition, and some of their own."""
     for disk, records in (("disk-1", 2), ("disk-2", 5)):
-        made = LogDir(tmp_path / disk, 1)
+        made = LogDir(root / disk, 1)
         made.segment("orders", 0, [builders.batch(0, records, partition_leader_epoch=4)])
-        made.segment(disk, 0, [builders.batch(0, 3)])
+        for number in range(own):
+            made.segment(disk, number, [builders.batch(0, 3)])
         text = meta_properties(1, disk=disk).decode()
         if not is_known:
             text = "\n".join(line for line in text.split("\n") if "directory.id" not in line)
         (made.finish() / "meta.properties").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("is_known", "own"), [(True, 1), (False, 2)], ids=["directory-ids", "before-3.7"]
+)
+def test_a_partition_that_moved_between_disks_counts_where_it_is(
+    is_known: bool, own: int, tmp_path: Path
+) -> None:
+    """Copied in two passes."""
+    _two_directories(tmp_path, own, is_known=is_known)
     found = plan([str(tmp_path)])
     places = sorted(one.name for one in found.replicas)
-    assert ("disk-1/broker-1/orders-0" in places) is not is_known
+    assert "disk-1/broker-1/orders-0" not in places
     assert "disk-2/broker-1/orders-0" in places
-    assert {one.copy for one in found.log_dirs} == ({0} if is_known else {0, 1})
+    assert {one.copy for one in found.log_dirs} == {0}
     why = {one.reason for one in found.skipped if "disk-1/broker-1/orders-0/" in one.name}
-    assert why == ({"not_replayed"} if is_known else set())
+    assert why == {"not_replayed"}
+
+
+def test_directories_without_ids_that_have_half_in_common_are_copies(tmp_path: Path) -> None:
+    """Of few partitions nobody can tell: two copies keep all that is there."""
+    _two_directories(tmp_path, 1, is_known=False)
+    assert len(plan([str(tmp_path)]).replicas) == 4
+    assert set(copies_of(tmp_path).values()) == {0, 1}
+
+
+def test_checkpoints_tell_two_copies_of_chosen_partitions_from_two_disks(tmp_path: Path) -> None:
+    """Each copy was made of a few topics; what its checkpoints name is the same."""
+    _two_directories(tmp_path, 2, is_known=False)
+    name = "recovery-point-offset-checkpoint"
+    files = [tmp_path / disk / "broker-1" / name for disk in ("disk-1", "disk-2")]
+    all_of_it = {(f"disk-{number}", partition): 3 for number in (1, 2) for partition in (0, 1)}
+    for file in files:
+        file.write_bytes(offset_checkpoint(all_of_it | {("orders", 0): 2}))
+    assert set(copies_of(tmp_path).values()) == {0, 1}
 
 
 def test_two_incarnations_of_a_topic_are_one_copy(tmp_path: Path) -> None:
