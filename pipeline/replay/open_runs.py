@@ -13,7 +13,8 @@ from pipeline.replay.coverage import (
     PartitionCoverage,
     Tolerances,
 )
-from pipeline.replay.ownership import Judgement, OwnerState, Promise, Run, read_beyond
+from pipeline.replay.ownership import Judgement, OwnerState, Run
+from pipeline.replay.promises import Promise, read_beyond
 from pipeline.replay.transaction_state import COMPLETE, ONGOING, PREPARE
 from schemas.codes import STATE_NAMES, TWO_PHASE_TIMEOUT_MS
 

@@ -18,7 +18,8 @@ from pipeline.replay.coverage import (
     Tolerances,
     certain_until,
 )
-from pipeline.replay.ownership import OwnerState, Promise
+from pipeline.replay.ownership import OwnerState
+from pipeline.replay.promises import Promise
 from pipeline.replay.transaction_state import COMPLETE
 
 KEYS = ("copy", "topic", "partition")

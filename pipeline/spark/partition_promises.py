@@ -11,7 +11,8 @@ import pyarrow as pa
 from pipeline.replay.alignment import NONE, OPEN_END, Alignment, Longs
 from pipeline.replay.clock import MIN_VOTERS
 from pipeline.replay.coverage import NEVER
-from pipeline.replay.ownership import Marked, is_late_marker, promise_status
+from pipeline.replay.ownership import is_late_marker
+from pipeline.replay.promises import Marked, promise_status
 from pipeline.replay.transaction_state import COMPLETE
 from pipeline.spark.partition_input import PartitionInput, value
 from pipeline.spark.partition_output import history_rows, nullable

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.replay.coverage import CoordinatorCoverage
 from pipeline.replay.offsets import MarkerRecord, OffsetsReplay
-from pipeline.replay.ownership import promise_status
+from pipeline.replay.promises import promise_status
 from pipeline.replay.repeats import Written, repeats, statements
 from tests.unit.replay.facts import (
     CLOSED,

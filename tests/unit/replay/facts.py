@@ -13,7 +13,8 @@ from pipeline.replay.coverage import (
     Tolerances,
 )
 from pipeline.replay.open_runs import judge_run
-from pipeline.replay.ownership import OwnerState, Promise, Run
+from pipeline.replay.ownership import OwnerState, Run
+from pipeline.replay.promises import Promise
 from tests.unit.replay.histories import COMPLETE_COMMIT, ONGOING, PREPARE_COMMIT
 
 NOW = 1_795_000_000_000

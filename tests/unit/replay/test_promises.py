@@ -13,13 +13,8 @@ from pipeline.replay.coverage import (
     NOT_COPIED,
     Tolerances,
 )
-from pipeline.replay.ownership import (
-    ALIGNMENTS,
-    Marked,
-    is_evidence,
-    judge_unaligned,
-    promise_status,
-)
+from pipeline.replay.ownership import ALIGNMENTS, is_evidence, judge_unaligned
+from pipeline.replay.promises import Marked, promise_status
 from tests.unit.replay.facts import (
     ABORT,
     COMMIT,
