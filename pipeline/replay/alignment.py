@@ -45,6 +45,7 @@ def align(
     *,
     clock_skew_ms: int,
     is_evidence: NDArray[np.bool_],
+    may_precede: NDArray[np.bool_] | None = None,
     ends_nothing: NDArray[np.bool_] | None = None,
 ) -> Alignment:
     """Gives each marker its transaction.
@@ -54,6 +55,7 @@ def align(
         promises: In any order.
         clock_skew_ms: Largest difference between two brokers' clocks.
         is_evidence: By marker: the coordinator's file holds its time, so finding no transaction would mean something.
+        may_precede: By marker: its own transaction may lie before the coordinator's complete history; None: of none.
         ends_nothing: By marker: no data of its producer are open; None where nobody knows.
     """
     count = len(markers.offset)
@@ -63,6 +65,8 @@ def align(
     if count and len(promises.producer_id):
         _by_epoch(markers, promises, found)
         by_time(markers, promises, found, ambiguous, untimed, clock, clock_skew_ms, is_evidence)
+        if may_precede is not None:
+            _doubt_early(promises, found, ambiguous, may_precede)
         _doubt_repeats(markers, promises, found, ambiguous, clock_skew_ms)
         untimed |= _is_ahead_of_later(markers.ms, clock_skew_ms)
         _release(markers, promises, found, is_evidence)
@@ -102,6 +106,21 @@ def _release(
     mine = np.flatnonzero((found >= 0) & ~is_evidence)
     mine = mine[promises.version[found[mine]] != 2]
     found[mine[promises.outcome[found[mine]] != markers.type[mine]]] = -1
+
+
+def _doubt_early(
+    promises: Promises,
+    found: Longs,
+    ambiguous: NDArray[np.bool_],
+    may_precede: NDArray[np.bool_],
+) -> None:
+    """Of several markers of one transaction, the first may be that of one before the coordinator's complete history."""
+    first, counts = _first_markers(found, len(promises.producer_id))
+    is_early = (counts > 1) & (promises.version != 2)
+    is_early[is_early] = may_precede[first[is_early]]
+    mine = np.flatnonzero(found >= 0)
+    mine = mine[is_early[found[mine]]]
+    found[mine], ambiguous[mine] = -1, True
 
 
 def _doubt_repeats(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline.replay.alignment import NONE, Alignment, Longs, align
 from pipeline.replay.clock import is_crowded
-from pipeline.replay.evidence import borne_out, have_rivals, overtaken
+from pipeline.replay.evidence import Flags, borne_out, have_rivals, overtaken
 from pipeline.replay.open_runs import judge_run
 from pipeline.replay.ownership import Judgement, Run, judge_unaligned
 from pipeline.spark.partition_input import KEYS, RUN, Coverage, Key, PartitionInput, value
@@ -58,12 +58,13 @@ class _Partition:
     def judged(self) -> Iterator[pa.RecordBatch]:
         """Rows of both kinds."""
         data = self.data
-        evidence = self._evidence()
+        evidence, may_precede = self._evidence()
         found = align(
             data.markers,
             data.promises,
             clock_skew_ms=data.tolerances.clock_skew_ms,
             is_evidence=evidence,
+            may_precede=may_precede,
             ends_nothing=data.run["first_offset"][data.order] == NONE,
         )
         self.is_borne_out = borne_out(
@@ -77,21 +78,21 @@ class _Partition:
         if data.promised.num_rows:
             yield from self.promised.rows(found, statuses, reasons)
 
-    def _evidence(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        result = np.zeros(len(self.data.order), np.bool_)
-        above = self.data.markers.offset >= self.data.covered.history_start_offset
+    def _evidence(self) -> tuple[Flags, Flags]:
+        """By marker: the coordinator's file holds its time; its transaction may lie before what that file holds."""
+        inside = np.zeros(len(self.data.order), np.bool_)
+        may_precede = self.data.markers.offset < self.data.covered.history_start_offset
         for partition in np.unique(self.data.markers.coordinator_partition):
             mine = self.data.markers.coordinator_partition == partition
             coverage = self.data.coordinator(int(partition))
             if coverage.is_read:
                 skew = self.data.tolerances.clock_skew_ms
-                late = self.data.markers.ms > coverage.frontier_ms + skew
-                early = self.data.markers.ms < coverage.read_until_ms - skew
-                result |= mine & late & early & above
-        return result
+                may_precede |= mine & (self.data.markers.ms <= coverage.frontier_ms + skew)
+                inside |= mine & (self.data.markers.ms < coverage.read_until_ms - skew)
+        return inside & ~may_precede, may_precede
 
     def _run_rows(
-        self, found: Alignment, evidence: np.ndarray[Any, Any], statuses: np.ndarray[Any, Any]
+        self, found: Alignment, evidence: Flags, statuses: np.ndarray[Any, Any]
     ) -> Iterator[pa.RecordBatch]:
         count = self.data.runs.num_rows
         alignments = np.full(count, "none", dtype=object)

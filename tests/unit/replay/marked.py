@@ -48,6 +48,7 @@ def aligned(
     promises: list[dict[str, int]],
     *,
     evidence: bool | list[bool] = True,
+    early: bool | list[bool] = False,
     skew_ms: int = SKEW_MS,
     ends_nothing: list[bool] | None = None,
 ) -> Alignment:
@@ -59,5 +60,6 @@ def aligned(
         columns(Promises, promises),
         clock_skew_ms=skew_ms,
         is_evidence=is_evidence,
+        may_precede=np.broadcast_to(np.array(early, np.bool_), len(markers)),
         ends_nothing=None if ends_nothing is None else np.array(ends_nothing, np.bool_),
     )

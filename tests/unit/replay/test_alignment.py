@@ -213,6 +213,26 @@ def test_a_repeat_may_be_the_next_transactions_only_marker() -> None:
     assert aligned(marks, owed[:4]).promise.tolist() == [0, 1, 2, 3, 3]
 
 
+def test_markers_that_may_be_older_than_the_coordinators_file_follow_no_order() -> None:
+    """Of a soak: compaction had taken the transactions of the first two, and order gave them the next three's place."""
+    owed = [promise(290, 402), promise(1_421, 1_480), promise(1_623, 1_656), promise(1_768, 1_805)]
+    marks = [marker(ms) for ms in (-242, 0, 318, 1_456, 1_632, 1_775)]
+    cut = aligned(marks, owed, evidence=False, early=[True, True, True, False, False, False])
+    assert cut.promise.tolist() == [-1] * 6
+    assert cut.is_ambiguous.tolist() == [True] * 6
+    whole = aligned(marks[:3], owed[:3], evidence=False)
+    assert whole.promise.tolist() == [0, 1, 2]
+
+
+def test_a_marker_that_may_be_older_is_doubted_only_beside_another() -> None:
+    owed = [promise(290, 402), promise(9_000, 9_020)]
+    marks = [marker(318), marker(9_010)]
+    assert aligned(marks, owed, evidence=False, early=[True, False]).promise.tolist() == [0, 1]
+    named = [promise(290, 402, version=2, epoch=2, prepare_epoch=3)]
+    again = [marker(318, epoch=3), marker(320, epoch=3)]
+    assert aligned(again, named, evidence=False, early=True).promise.tolist() == [0, 0]
+
+
 def test_a_marker_of_the_other_outcome_may_be_another_transactions() -> None:
     """By time it is a commit's, but an aborted one within the skew has no marker at all."""
     owed = [promise(at, at + 20) for at in (0, 400, 1_130, 2_310)]
