@@ -9,6 +9,7 @@ then belongs to the transaction whose interval holds it, whatever its outcome.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -154,16 +155,19 @@ class _Group(NamedTuple):
         )
 
     def agrees(self, low: Longs, high: Longs) -> NDArray[np.bool_]:
-        """By marker: several transactions hold it, or one of its outcome."""
-        fits, best = self.holders(low, high)
+        """By marker: several transactions that its coordinator epoch can have ended hold it, or one of its outcome."""
+        fits, best = self._holders(low, high, are_strict=(True,))
         is_own = self.promises.outcome[best] == self.markers.type[self.which]
         return np.asarray((fits > 1) | ((fits == 1) & is_own))
 
     def may_be_owed(self, low: Longs, high: Longs, which: Longs) -> NDArray[np.bool_]:
-        """By marker of `which`: it may end a transaction within the skew that has no marker under these bounds."""
+        """By marker of `which`: it may end a transaction within the skew that has no marker under these bounds.
+
+        A marker whose clock is not known narrower than the skew takes no transaction from another one.
+        """
         fits, best = self.holders(low, high)
         has_marker = np.zeros(len(self.promises.outcome), np.bool_)
-        has_marker[best[fits == 1]] = True
+        has_marker[best[(fits == 1) & (high - low < 2 * self.skew)]] = True
         return np.array([self._is_owed(at, has_marker) for at in which], np.bool_)
 
     def _is_owed(self, at: int, has_marker: NDArray[np.bool_]) -> bool:
@@ -178,14 +182,15 @@ class _Group(NamedTuple):
         First by the clock alone, then, for what fits nothing, with the clock skew on the side that another coordinator
         epoch stamped; and first of the transactions whose markers a coordinator of this epoch can have sent.
         """
+        return self._holders(low, high, are_strict=(True, False))
+
+    def _holders(
+        self, low: Longs, high: Longs, are_strict: tuple[bool, ...]
+    ) -> tuple[Longs, Longs]:
         count = len(self.which)
         fits, best = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-        for slack, reach, is_strict in (
-            (0, NEIGHBOURS, True),
-            (self.skew, CANDIDATES, True),
-            (0, NEIGHBOURS, False),
-            (self.skew, CANDIDATES, False),
-        ):
+        passes = ((0, NEIGHBOURS), (self.skew, CANDIDATES))
+        for is_strict, (slack, reach) in product(are_strict, passes):
             rest = np.flatnonzero(fits == 0)
             if len(rest):
                 fits[rest], best[rest] = holders_of(

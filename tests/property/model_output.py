@@ -165,8 +165,8 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
     """Write the copy's log directories under `root`.
 
     Args:
-        rng: rolls segments at random places and leaves torn tails and old checkpoints in copies
-            that are not clean; None writes one whole segment a partition.
+        rng: rolls segments at random places, those of the internal topics often shortly before their end, and leaves
+            torn tails and old checkpoints in copies that are not clean; None writes one whole segment a partition.
     """
     dirs = {number: log_layout.LogDir(root, number) for number in range(1, model.brokers + 1)}
     for place in places(model):
@@ -177,6 +177,8 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
         rolls = [0, len(rows)]
         if rng is not None and len(rows) > 8:
             rolls[1:1] = sorted(rng.sample(range(1, len(rows)), k=rng.randint(0, 2)))
+            if topic.startswith("__") and rng.random() < 0.3:
+                rolls = sorted({*rolls, max(1, len(rows) - rng.randint(2, 12))})
         _write_segments(model, log_dir, place, rows, rolls)
         if copy.is_clean and rows:
             data = log_layout.snapshot(producer_state(rows)[0])

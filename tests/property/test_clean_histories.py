@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config import Config
 from tests.property import model_output
 from tests.property.model_clients import life
 from tests.property.model_hardships import hard_life
@@ -31,7 +32,10 @@ AT_ONCE = 20
 
 
 def accused(seed: int, root: Path, *, moving: bool = False) -> list[str]:
-    """What an audit says against a clean history; every fourth one is easy; on clocks that stand apart, or move."""
+    """What an audit says against a clean history; every fourth one is easy.
+
+    Of every second one the audit is told when its copy began.
+    """
     model = life(seed, moving=moving) if seed % 4 == 0 else hard_life(seed, moving=moving)
     rng = random.Random(seed)
     copies = (
@@ -39,10 +43,12 @@ def accused(seed: int, root: Path, *, moving: bool = False) -> list[str]:
         model_output.at_once(model, model.now - rng.randint(0, 80_000), is_clean=False),
         model_output.while_running(model, rng),
     )
-    model_output.write(model, copies[seed % 3], root, rng=rng)
+    copy = copies[seed % 3]
+    model_output.write(model, copy, root, rng=rng)
+    started_ms = min(copy.moments.values()) if seed % 2 else None
     found = [
         told(one)
-        for one in accusations(root)
+        for one in accusations(root, Config(copy_started_ms=started_ms))
         if is_loud(one) and not (model.has_lost and matches(one, AFTER_LOSS))
     ]
     return [f"seed {seed}: {one}" for one in found]

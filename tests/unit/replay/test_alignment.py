@@ -204,6 +204,31 @@ def test_a_misfit_at_the_end_may_be_a_step_of_a_clock() -> None:
     assert aligned(stray, owed).promise.tolist() == [0, 1, 2, 3, -1, 4, 5]
 
 
+def test_a_commit_that_came_twice_behind_a_step_of_a_clock_is_one_transactions() -> None:
+    """A generated life (seed 567): the second one took the transaction, so that the first one was nobody's."""
+    owed = [promise(476, 491, ABORT)]
+    ended = ((800, 813), (1_487, 1_499), (1_917, 1_930), (2_343, 2_358), (3_072, 3_102))
+    owed += [promise(begin, end) for begin, end in ended]
+    marks = [marker(660, ABORT), *(marker(ms) for ms in (991, 1_669, 2_099, 2_534, 3_415, 3_435))]
+    assert aligned(marks, owed).promise.tolist() == [0, 1, 2, 3, 4, 5, 5]
+    stray = [*marks[:5], marker(2_900), *marks[5:]]
+    assert aligned(stray, owed).promise.tolist()[5] == -1
+
+
+def test_a_marker_is_not_of_a_transaction_that_a_later_coordinator_epoch_prepared() -> None:
+    """A generated life (seed 749): the leader's clock was stepped by 123 ms just before the coordinator moved."""
+    times = ((1_743, 1_830), (2_500, 2_520), (2_701, 2_715), (3_078, 3_090))
+    owed = [promise(begin, end) for begin, end in times]
+    later = promise(3_813, 4_105, prepare_leader_epoch=2, complete_leader_epoch=2)
+    marks = [
+        *(marker(ms) for ms in (1_818, 2_495, 2_695, 3_194)),
+        marker(4_216, coordinator_epoch=2),
+    ]
+    found = aligned(marks, [*owed, later])
+    assert found.promise.tolist() == [0, 1, 2, -1, 4]
+    assert found.is_ambiguous.tolist() == [False, False, False, True, False]
+
+
 def test_a_repeat_may_be_the_next_transactions_only_marker() -> None:
     owed = [promise(at, at + 20) for at in (0, 400, 1_130, 2_310, 3_000)]
     marks = [marker(at) for at in (10, 410, 1_140, 2_315, 2_325)]
