@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pipeline.replay.failed_append import is_failed_attempt, is_plain_repeat, is_repeat
 from pipeline.replay.transaction import (
     Transaction,
     completed,
@@ -35,8 +36,6 @@ from pipeline.replay.transaction_state import (
 )
 from pipeline.replay.transition_rules import problem as rule_broken
 
-FAILED_APPEND_MS = 1000
-"""A failed append is known only after the followers were waited for; two steps closer than this were both taken."""
 FENCE_FOLLOW_UP_MS = 30_000
 """An `Empty` this soon after CompleteAbort is the retried InitProducerId that fenced (version 2)."""
 
@@ -112,12 +111,14 @@ def step(
             state = IdState(state.before)
             return step(state, record, frontier_offset=frontier_offset, is_complete=is_complete)
         return _first(state, record, frontier_offset, is_complete)
+    if last.offset < frontier_offset and _is_severed(last, record):
+        return _first(NEW, record, frontier_offset, False)
     version = _version(record, last, (state.transaction, state.earlier))
     problem = rule_broken(last, record, version)
     if problem is not None:
-        if _is_repeat(last, record, problem[0]):
+        if is_repeat(last, record, problem[0]):
             return _repeated(state, record, version)
-        if state.before is not None and _is_failed_attempt(state.before, last, record, version):
+        if state.before is not None and is_failed_attempt(state.before, last, record, version):
             previous = state.earlier if state.earlier is not None else None
             retried = IdState(state.before, None, _without_last(state, previous), None)
             after, fact, done = step(
@@ -126,12 +127,26 @@ def step(
             return after, fact, done
         if last.offset < frontier_offset:
             problem = None
-    elif _is_plain_repeat(last, record):
+    elif is_plain_repeat(last, record):
         return _repeated(state, record, version)
     cause = _cause(last, record, version, state.transaction)
     fact = Step(cause, version, last.state, last.producer_epoch, *(problem or (None, None)))
     transaction, done = _advance(state, record, cause, version)
     return IdState(record, last, transaction, done or state.earlier), fact, done
+
+
+def _is_severed(last: Record, record: Record) -> bool:
+    """What lay between the two is gone, and the later one is of another transaction.
+
+    A file that was copied before the cleaner merged its neighbours into it, and the neighbours after: nothing of
+    them is in the copy. A transaction keeps its start until it is complete (Kafka:
+    `TransactionMetadata.txnStartTimestamp`), and its Prepare* is newer than what it began with.
+    """
+    if last.state not in (ONGOING, *PREPARE) or record.state not in (ONGOING, *PREPARE, *COMPLETE):
+        return False
+    if record.state in COMPLETE and last.state == ONGOING:
+        return True
+    return None not in (last.start_ms, record.start_ms) and last.start_ms != record.start_ms
 
 
 def _first(
@@ -169,7 +184,7 @@ def _is_alive(state: IdState, record: Record) -> bool:
     before, last = state.before, state.last
     if before is None or last is None or record.producer_id != before.producer_id:
         return False
-    return record.state is not None and _is_failed_attempt(
+    return record.state is not None and is_failed_attempt(
         before, last, record, _version(record, before)
     )
 
@@ -191,40 +206,6 @@ def _version(record: Record, last: Record, known: tuple[Transaction | None, ...]
         return 2
     bumped = record.state == PREPARE_COMMIT and record.producer_epoch == last.producer_epoch + 1
     return 2 if bumped else 1
-
-
-def _is_repeat(last: Record, record: Record, rule: str) -> bool:
-    """The same step again, or a Prepare* replaced by another before Complete*: a failed append."""
-    if rule == "partition_set_shrank" and not _waited(last, record):
-        return False
-    same_id = record.producer_id == last.producer_id
-    near = record.producer_epoch - last.producer_epoch in (0, 1)
-    if record.state in PREPARE and last.state in PREPARE:
-        return same_id and near
-    return record.state == last.state and same_id and near
-
-
-def _is_plain_repeat(last: Record, record: Record) -> bool:
-    """A legal step that changes nothing: written again after a failed append."""
-    return (
-        record.state == last.state == ONGOING
-        and record.partitions == last.partitions
-        and record.producer_epoch == last.producer_epoch
-    )
-
-
-def _is_failed_attempt(before: Record, last: Record, record: Record, version: int) -> bool:
-    """`last` was never adopted: the record follows from the state before it, after the wait for the followers."""
-    if before.state is None or not _waited(last, record):
-        return False
-    return rule_broken(before, record, version) is None
-
-
-def _waited(last: Record, record: Record) -> bool:
-    """Long enough between the two for the first one's append to have failed."""
-    if last.append_ms is None or record.append_ms is None:
-        return False
-    return record.append_ms - last.append_ms >= FAILED_APPEND_MS
 
 
 def _repeated(

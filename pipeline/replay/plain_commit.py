@@ -57,6 +57,8 @@ def plain_commit(records: Sequence[Record], at: int, state: IdState) -> PlainCom
         record = records[number]
         if record.producer_id != producer_id or record.txn_timeout_ms != timeout:
             return None
+        if record.start_ms != first.start_ms:
+            return None
         version = 0 if not record.value_version else 1
         if version and record.client_transaction_version == 2:
             version = 2
@@ -103,6 +105,7 @@ def _completed(
         or complete.producer_id != prepare.producer_id
         or complete.producer_epoch != prepare.producer_epoch
         or complete.txn_timeout_ms != prepare.txn_timeout_ms
+        or complete.start_ms != prepare.start_ms
     ):
         return None
     last_version = 0 if not complete.value_version else 1

@@ -145,7 +145,7 @@ def _judge(copies: list[Copy]) -> None:
         loud = [row for row in pure_audit.accusations(folder / "logs", config) if is_loud(row)]
         held |= set().union(*map(decisions, (folder / "logs").glob("broker-*")))
         lost = [row for row in loud if is_lost_decision(row, folder / "logs", held)]
-        assert [row for row in loud if row not in lost] == [], folder
+        assert [row for row in loud if row not in lost] == [], (folder, started_ms)
         for replica in best_replicas(folder).values():
             if replica.place[0] != life.TOPICS[0]:
                 continue

@@ -167,3 +167,31 @@ def test_an_id_belongs_where_its_hash_says(count: int | None, wanted: str | None
         frontier_offset=0, is_complete=True,
     )  # fmt: skip
     assert [step.violation for step in history.steps] == [wanted, None]
+
+
+OLD = row(ONGOING, 214, start_ms=START_MS)
+SEVERED = {
+    "Complete*, its Prepare* is gone": [OLD, row(COMPLETE_ABORT, 254, start_ms=START_MS + 15_605)],
+    "Prepare* of a later transaction": [OLD, row(PREPARE_COMMIT, 214, start_ms=START_MS + 15_605)],
+    "a later transaction's first partitions": [OLD, row(ONGOING, 214, start_ms=START_MS + 9)],
+    "Complete* behind an older Prepare*": [
+        row(PREPARE_ABORT, 4, start_ms=START_MS), row(COMPLETE_ABORT, 4, start_ms=START_MS + 9),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", SEVERED.values(), ids=SEVERED)
+def test_what_a_copy_lost_beside_the_cleaner_joins_no_two_transactions(rows: list[Row]) -> None:
+    """Of a soak: one segment was copied before the cleaner merged the next ones into it, and those were gone."""
+    cut = replayed(rows, frontier=1, is_complete=False)
+    assert [one.cause for one in cut.steps][0] == "first_retained"
+    assert all(one.first_step_offset == 1 for one in cut.transactions)
+    assert violations(cut) == []
+    whole = replayed(rows, frontier=0, is_complete=False)
+    assert whole.transactions[0].first_step_offset == 0
+
+
+def test_a_transaction_across_the_frontier_that_keeps_its_start_is_one() -> None:
+    rows = [row(ONGOING, 0, start_ms=START_MS), row(PREPARE_COMMIT, 0, start_ms=START_MS)]
+    (one,) = replayed(rows, frontier=1, is_complete=False).transactions
+    assert (one.first_step_offset, one.outcome) == (0, 1)

@@ -44,11 +44,14 @@ def generated(rng: random.Random) -> list[Record]:
     version = rng.choice((0, 1, 2))
     epoch, offset, now = rng.choice((0, 0, 0, MAX_EPOCH - 4)), 0, 1_000
     found: list[Record] = []
+    start = now
 
     def add(state: int | None, names: str) -> None:
-        nonlocal offset, now
+        nonlocal offset, now, start
         offset += rng.randint(1, 3)
         now += rng.choice((1, 5, 900, 1500, 70_000))
+        if not found or found[-1].state not in (ONGOING, PREPARE_ABORT, PREPARE_COMMIT):
+            start = now
         one = Record(
             offset=offset,
             append_ms=now,
@@ -59,7 +62,7 @@ def generated(rng: random.Random) -> list[Record]:
             producer_epoch=epoch,
             txn_timeout_ms=60_000,
             partitions=names,
-            start_ms=now,
+            start_ms=start,
             next_producer_id=-1,
             client_transaction_version=2 if version == 2 and state != EMPTY else None,
         )
@@ -74,6 +77,7 @@ def generated(rng: random.Random) -> list[Record]:
                     ("value_version", (None, 0, 1)),
                     ("client_transaction_version", (None, 0, 1, 2)),
                     ("append_ms", (None,)),
+                    ("start_ms", (None, now + 7)),
                 )
             )
             one = one._replace(**{name: rng.choice(values)})
