@@ -184,7 +184,7 @@ SEVERED = {
 def test_what_a_copy_lost_beside_the_cleaner_joins_no_two_transactions(rows: list[Row]) -> None:
     """Of a soak: one segment was copied before the cleaner merged the next ones into it, and those were gone."""
     cut = replayed(rows, frontier=1, is_complete=False)
-    assert [one.cause for one in cut.steps][0] == "first_retained"
+    assert cut.steps[0].cause == "first_retained"
     assert all(one.first_step_offset == 1 for one in cut.transactions)
     assert violations(cut) == []
     whole = replayed(rows, frontier=0, is_complete=False)
