@@ -179,7 +179,7 @@ def write(model: Model, copy: Copy, root: Path, *, rng: random.Random | None = N
             rolls[1:1] = sorted(rng.sample(range(1, len(rows)), k=rng.randint(0, 2)))
             if topic.startswith("__") and rng.random() < 0.3:
                 rolls = sorted({*rolls, max(1, len(rows) - rng.randint(2, 12))})
-        _write_segments(model, log_dir, place, rows, rolls)
+        _write_segments(model, log_dir, place, rows, rolls, is_live=not copy.is_clean)
         if copy.is_clean and rows:
             data = log_layout.snapshot(producer_state(rows)[0])
             end_offset = rows[-1][0] + rows[-1][1].count
@@ -211,22 +211,31 @@ def _write_segments(
     place: Place,
     rows: list[tuple[int, Entry]],
     rolls: list[int],
+    *,
+    is_live: bool,
 ) -> None:
-    """Write what cleaner and retention left of the rows, in the segments that begin at `rolls`."""
+    """Write what cleaner and retention left of the rows, in the segments that begin at `rolls`.
+
+    A live copy may hold the first segment as it was, while the cleaner merged the next ones into it and removed them.
+    """
     (topic, partition), closed = place[1], rolls[-2]
     rng = random.Random(f"{place}{len(rows)}")
-    kept = dict(rows)
+    kept, lost = dict(rows), range(0)
     if topic.startswith("__") and rng.random() < model.cleaning:
         dirty = min(closed, cleanable(rows, topic))
+        if is_live and dirty == closed and len(rolls) > 3 and rng.random() < 0.4:
+            dirty, lost = rolls[1], range(rolls[1], closed)
         kept = dict(cleaned(rows, topic, dirty))
         if dirty:
-            end = rows[dirty][0] if dirty < len(rows) else rows[-1][0] + rows[-1][1].count
+            known = rng.choice([dirty, lost.stop or dirty])
+            end = rows[known][0] if known < len(rows) else rows[-1][0] + rows[-1][1].count
             log_dir.cleaner_offsets[topic, partition] = end
     elif closed and not topic.startswith("__") and rng.random() < model.deleting:
         log_dir.log_starts[topic, partition] = rows[rng.randint(1, closed)][0]
     for start, end in pairwise(rolls):
-        part = [(offset, kept[offset]) for offset, _ in rows[start:end] if offset in kept]
-        _write_segment(log_dir, place[1], rows, start, end, part)
+        if start not in lost:
+            part = [(offset, kept[offset]) for offset, _ in rows[start:end] if offset in kept]
+            _write_segment(log_dir, place[1], rows, start, end, part)
 
 
 def _write_segment(
