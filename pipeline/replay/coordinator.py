@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipeline.replay.failed_append import is_failed_attempt, is_plain_repeat, is_repeat
+from pipeline.replay.failed_append import is_failed_attempt, is_plain_repeat, is_repeat, waited
 from pipeline.replay.transaction import (
     Transaction,
     completed,
@@ -125,6 +125,9 @@ def step(
                 retried, record, frontier_offset=frontier_offset, is_complete=is_complete
             )
             return after, fact, done
+        if state.before is None and not is_complete and waited(last, record):
+            # What came before is gone, and the record may follow from it: the one between was a failed attempt.
+            return _first(NEW, record, frontier_offset, False)
         if last.offset < frontier_offset:
             problem = None
     elif is_plain_repeat(last, record):

@@ -15,7 +15,7 @@ FAILED_APPEND_MS = 1000
 
 def is_repeat(last: Record, record: Record, rule: str) -> bool:
     """The same step again, or a Prepare* replaced by another before Complete*: a failed append."""
-    if rule == "partition_set_shrank" and not _waited(last, record):
+    if rule == "partition_set_shrank" and not waited(last, record):
         return False
     same_id = record.producer_id == last.producer_id
     near = record.producer_epoch - last.producer_epoch in (0, 1)
@@ -35,12 +35,12 @@ def is_plain_repeat(last: Record, record: Record) -> bool:
 
 def is_failed_attempt(before: Record, last: Record, record: Record, version: int) -> bool:
     """`last` was never adopted: the record follows from the state before it, after the wait for the followers."""
-    if before.state is None or not _waited(last, record):
+    if before.state is None or not waited(last, record):
         return False
     return rule_broken(before, record, version) is None
 
 
-def _waited(last: Record, record: Record) -> bool:
+def waited(last: Record, record: Record) -> bool:
     """Long enough between the two for the first one's append to have failed."""
     if last.append_ms is None or record.append_ms is None:
         return False

@@ -195,3 +195,14 @@ def test_a_transaction_across_the_frontier_that_keeps_its_start_is_one() -> None
     rows = [row(ONGOING, 0, start_ms=START_MS), row(PREPARE_COMMIT, 0, start_ms=START_MS)]
     (one,) = replayed(rows, frontier=1, is_complete=False).transactions
     assert (one.first_step_offset, one.outcome) == (0, 1)
+
+
+def test_the_first_record_that_is_left_may_be_a_failed_attempt() -> None:
+    """Of a soak: a crash took the append of 439 back, and compaction what came before it."""
+    rows = [row(ONGOING, 25), row(EMPTY, 26, wait_ms=6_113)]
+    cut = replayed(rows, is_complete=False)
+    assert (violations(cut), cut.transactions) == ([], [])
+    at_once = [row(ONGOING, 25), row(EMPTY, 26)]
+    assert violations(replayed(at_once, is_complete=False)) == [(1, "illegal_transition")]
+    known = [row(EMPTY, 24), row(ONGOING, 24), row(COMPLETE_COMMIT, 24, wait_ms=6_113)]
+    assert violations(replayed(known, is_complete=False)) == [(2, "illegal_transition")]
