@@ -208,6 +208,51 @@ def test_checkpoints_tell_two_copies_of_chosen_partitions_from_two_disks(tmp_pat
     assert set(copies_of(tmp_path).values()) == {0, 1}
 
 
+def _spread(root: Path, broker: int, *partitions: int) -> LogDir:
+    """A log directory without a directory id that holds these partitions of a topic, and one of another."""
+    made = LogDir(root, broker)
+    for number in partitions:
+        made.segment("orders", number, [builders.batch(0, 3)])
+    made.segment("events", 0, [builders.batch(0, 3)])
+    text = meta_properties(broker).decode().split("\n")
+    made.finish()
+    (made.path / "meta.properties").write_text(
+        "\n".join(line for line in text if "directory.id" not in line)
+    )
+    return made
+
+
+def test_a_topic_that_is_spread_over_both_directories_tells_disks(tmp_path: Path) -> None:
+    """Most of what is there moved between two passes, as a real broker's frantic moves do."""
+    _spread(tmp_path / "disk-1", 1, 0, 1)
+    _spread(tmp_path / "disk-2", 1, 1, 2)
+    found = plan([str(tmp_path)])
+    assert {one.copy for one in found.log_dirs} == {0}
+    assert len(found.replicas) == 4
+    _spread(tmp_path / "disk-1", 2, 0)
+    _spread(tmp_path / "disk-2", 2, 0)
+    assert set(copies_of(tmp_path).values()) == {0, 1}
+
+
+def test_without_checkpoints_a_spread_topic_tells_nothing(tmp_path: Path) -> None:
+    made = [_spread(tmp_path / "monday", 1, 0, 1), _spread(tmp_path / "tuesday", 1, 1, 2)]
+    for one in made:
+        (one.path / "replication-offset-checkpoint").unlink()
+    assert set(copies_of(tmp_path).values()) == {0, 1}
+
+
+def test_of_two_disks_the_log_with_the_greater_end_counts(tmp_path: Path) -> None:
+    """The cleaner merged segments of the one that goes on: its last one begins earlier."""
+    goes_on, behind = LogDir(tmp_path / "disk-1", 1), LogDir(tmp_path / "disk-2", 1)
+    goes_on.segment("orders", 0, [builders.batch(0, 3), builders.batch(40, 3)], base_offset=0)
+    behind.segment("orders", 0, [builders.batch(0, 3)])
+    behind.segment("orders", 0, [builders.batch(20, 3)])
+    for made, disk in ((goes_on, "a"), (behind, "b")):
+        (made.finish() / "meta.properties").write_bytes(meta_properties(1, disk=disk))
+    (found,) = plan([str(tmp_path)]).replicas
+    assert found.name == "disk-1/broker-1/orders-0"
+
+
 def test_two_incarnations_of_a_topic_are_one_copy(tmp_path: Path) -> None:
     log_dir(tmp_path / "disk1", 1, "orders")
     second = log_dir(tmp_path / "disk2", 1, "orders")
