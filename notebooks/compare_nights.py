@@ -15,7 +15,7 @@ NOW = None  # a run of it; None takes the newest completed one
 # %%
 spark = session.build()
 now = catalog.open_tables(spark, OUTPUT, NOW)
-runs = catalog.completed_runs(spark, OUTPUT, *([BEFORE] if BEFORE else []))
+runs = catalog.completed_runs(OUTPUT, *([BEFORE] if BEFORE else []))
 earlier = runs[: runs.index(now)] if now in runs else []
 if now is None or not (BEFORE or earlier):
     raise SystemExit(

@@ -13,16 +13,16 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from pipeline import catalog, lifecycle
 from pipeline import coverage_report as coverage
 from pipeline import findings as found
+from pipeline import lifecycle
 from pipeline.config import Config
 from pipeline.detect import DETECTORS
 from pipeline.errors import UsageError
 from pipeline.gate.policy import suppress
 from pipeline.publish import AuditResult, conclude, write_files, write_summary
 from pipeline.run_name import run_name
-from pipeline.spark import bronze, commits, metrics, redaction, silver, tables
+from pipeline.spark import bronze, commits, metrics, redaction, silver, stored, tables
 from pipeline.spark import coverage as covered
 from pipeline.spark.plan import UNKNOWN_CLUSTER, Plan, plan
 from pipeline.spark.run import Run
@@ -69,7 +69,7 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
     if hidden is not None:
         config = redaction.redacted_settings(config, hidden.names, planned)
         planned = redaction.redacted_plan(planned, hidden.names)
-    history = _history(spark, config.output)
+    history = stored.completed(config.output)
     _same_cluster(history, planned)
     redaction.claim(config.output, hidden)
     comparable = redaction.comparable(history, hidden)
@@ -95,7 +95,7 @@ def _run(spark: SparkSession, config: Config, progress: Progress) -> AuditResult
         detected = found.detect(one, attempted)
     earlier = [row for row in history if row["run_id"] != run_id]
     before = [row for row in comparable if row["run_id"] != run_id]
-    previous = _previous(spark, config.output, before)
+    previous = _previous(config.output, before)
     current = found.with_status(
         detected, previous, lambda gone: lifecycle.over(one, attempted, gone)
     )
@@ -168,12 +168,6 @@ def _partial(one: Run, said: dict[str, Any], laps: dict[str, float], started: fl
     return result
 
 
-def _history(spark: SparkSession, output: str) -> list[dict[str, Any]]:
-    """Completed runs of this output root, oldest first."""
-    runs = catalog.completed(spark, output)
-    return [] if runs is None else [row.asDict() for row in runs.collect()]
-
-
 def _same_cluster(history: list[dict[str, Any]], planned: Plan) -> None:
     known = {row["cluster_id"] for row in history}
     if known and planned.cluster_id not in known:
@@ -183,17 +177,13 @@ def _same_cluster(history: list[dict[str, Any]], planned: Plan) -> None:
         )
 
 
-def _previous(
-    spark: SparkSession, output: str, earlier: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _previous(output: str, earlier: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Findings of the newest other completed run that are not over."""
     if not earlier or not tables.exists(gold.FINDING, output):
         return []
-    rows = tables.read(spark, gold.FINDING, output, earlier[-1]["run_id"])
-    return [
-        row.asDict(recursive=True)
-        for row in rows.filter("status in ('new', 'open', 'not_seen', 'suppressed')").collect()
-    ]
+    tables.check_version(gold.FINDING, output)
+    rows = stored.rows(gold.FINDING, output, earlier[-1]["run_id"]).to_pylist()
+    return [row for row in rows if row["status"] in ("new", "open", "not_seen", "suppressed")]
 
 
 def _write_findings(spark: SparkSession, current: list[dict[str, Any]], one: Run) -> None:

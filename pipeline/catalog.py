@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from pipeline.errors import UsageError
-from pipeline.spark import bronze, silver_views, tables
+from pipeline.spark import bronze, silver_views, stored, tables
 from pipeline.text import sanitise
 from schemas import gold
 from schemas.bronze import SEGMENT
@@ -31,36 +31,34 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
     if not any(tables.exists(table, output) for table in (SEGMENT, *gold.TABLES)):
         raise UsageError(sanitise(f"no completed run in {output}: it holds no tables of an audit"))
     if run_id is not None:
-        completed_runs(spark, output, run_id)
+        completed_runs(output, run_id)
     bronze.register(spark, output)
     for table in gold.TABLES:
         if tables.exists(table, output):
             tables.read(spark, table, output).createOrReplaceTempView(table.view_name)
-    chosen = run_id or newest_run(spark, output)
+    chosen = run_id or newest_run(output)
     if chosen is not None:
         for table in SILVER:
             silver_views.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
     return chosen
 
 
-def newest_run(spark: SparkSession, output: str) -> str | None:
+def newest_run(output: str) -> str | None:
     """Id of the newest completed run."""
-    return next(reversed(completed_runs(spark, output)), None)
+    return next(reversed(completed_runs(output)), None)
 
 
-def completed_runs(spark: SparkSession, output: str, *wanted: str) -> list[str]:
+def completed_runs(output: str, *wanted: str) -> list[str]:
     """Ids of the completed runs, oldest first.
 
     Args:
-        spark: A session.
         output: Output root.
         wanted: Runs that have to be in it, completed or not.
 
     Raises:
         UsageError: One of them is not.
     """
-    rows = completed(spark, output)
-    runs = [] if rows is None else [row["run_id"] for row in rows.collect()]
+    runs = [row["run_id"] for row in stored.completed(output)]
     begun = tables.partition_folders(SEGMENT, output)
     for one in wanted:
         if one not in runs and one not in begun:
@@ -69,10 +67,3 @@ def completed_runs(spark: SparkSession, output: str, *wanted: str) -> list[str]:
                 sanitise(f"{output} holds no run {one}; its newest completed ones: {held}")
             )
     return runs
-
-
-def completed(spark: SparkSession, output: str) -> DataFrame | None:
-    """Rows of `gold.run` of completed runs, oldest first."""
-    if not tables.exists(gold.RUN, output):
-        return None
-    return tables.read(spark, gold.RUN, output).filter("is_completed").orderBy("sequence")

@@ -63,7 +63,7 @@ def load(output: str, run_id: str | None) -> Stored:
     Raises:
         UsageError: There is no such run, or it stopped before it judged anything.
     """
-    rows = completed(output)
+    rows = stored.completed(output)
     chosen = [row for row in rows if run_id is None or row["run_id"] == run_id]
     if not chosen:
         what = "no completed run" if run_id is None else f"no completed run {run_id}"
@@ -74,16 +74,6 @@ def load(output: str, run_id: str | None) -> Stored:
     if not summary.get("expectations"):
         raise UsageError(f"run {row['run_id']} was written by an earlier version: audit again")
     return Stored(row["run_id"], row["sequence"], summary, found.order(findings))
-
-
-def completed(output: str) -> list[dict[str, Any]]:
-    """Rows of `gold.run` of completed runs, oldest first."""
-    rows: list[dict[str, Any]] = []
-    if tables.exists(gold.RUN, output):
-        for run_id in tables.partition_folders(gold.RUN, output):
-            held = stored.rows(gold.RUN, output, run_id).to_pylist()
-            rows += [{**row, "run_id": run_id} for row in held if row["is_completed"]]
-    return sorted(rows, key=lambda row: int(row["sequence"]))
 
 
 def report(config: Config) -> AuditResult:
@@ -148,7 +138,7 @@ def _content(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _statuses_before(output: str, one: Stored) -> dict[str, str]:
     """Finding id -> `open`, for what the completed run before had already."""
-    earlier = [row for row in completed(output) if row["sequence"] < one.sequence]
+    earlier = [row for row in stored.completed(output) if row["sequence"] < one.sequence]
     if not earlier:
         return {}
     rows = stored.rows(gold.FINDING, output, earlier[-1]["run_id"], ("finding_id", "status"))

@@ -171,7 +171,9 @@ def write_table(root: Path, table: Table, rows: list[Row], run_id: str, version:
     by_kind: dict[str | None, list[Row]] = defaultdict(list)
     for row in rows:
         by_kind[row["kind"] if table is bronze.ENTRY else None].append(row)
-    actions: list[Row] = [{"commitInfo": {"operation": "WRITE"}}]
+    fields = [{"name": name} for name in {"run_id": None, **dict.fromkeys(table.names)}]
+    made = {"metaData": {"schemaString": json.dumps({"fields": fields})}}
+    actions: list[Row] = [{"commitInfo": {"operation": "WRITE"}}, made]
     for kind, mine in by_kind.items():
         values = {"run_id": run_id} | ({"kind": kind} if kind else {})
         place = "/".join(f"{key}={value}" for key, value in values.items())

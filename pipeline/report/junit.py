@@ -14,6 +14,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from pipeline.report.causes import Finding
 from pipeline.report.examples import examples, place, where
+from pipeline.report.words import application_of
 from pipeline.text import counted, sanitise
 from schemas.gold import STATUSES
 
@@ -42,11 +43,12 @@ def junit(
         by_code[one["code"]].append(one)
     detectors = TestSuite("detectors")
     required = set(summary["gate"].get("require") or ())
+    pattern = summary.get("application_pattern")
     for code, state in summary["detectors"].items():
-        case = _detector(code, state, by_code.pop(code, []), code in required, limit)
+        case = _detector(code, state, by_code.pop(code, []), code in required, limit, pattern)
         detectors.add_testcase(_with_changes(case, changed.get(code)))
     for code, findings in sorted(by_code.items()):
-        case = _detector(code, "judged", findings, False, limit)
+        case = _detector(code, "judged", findings, False, limit, pattern)
         detectors.add_testcase(_with_changes(case, changed.get(code)))
     expectations = TestSuite("expectations")
     for one in summary["expectations"]:
@@ -100,7 +102,12 @@ def _case(name: str, suite: str) -> TestCase:
 
 
 def _detector(
-    code: str, state: str, failing: list[Finding], is_required: bool, limit: int
+    code: str,
+    state: str,
+    failing: list[Finding],
+    is_required: bool,
+    limit: int,
+    pattern: str | None,
 ) -> TestCase:
     case = _case(code, "detectors")
     if failing:
@@ -108,7 +115,7 @@ def _detector(
             _text([f"{counted(len(failing), 'finding')} at or above the threshold"]),
             code,
         )
-        failure.text = _text(_findings(failing, limit))
+        failure.text = _text(_findings(failing, limit, pattern))
         case.result = [failure]
     elif state != "judged":
         case.result = [
@@ -117,11 +124,13 @@ def _detector(
     return case
 
 
-def _findings(failing: list[Finding], limit: int) -> Iterable[str]:
+def _findings(failing: list[Finding], limit: int, pattern: str | None) -> Iterable[str]:
     chosen = examples(failing, limit)
     for one in chosen.shown:
         yield f"{one['severity'].upper()} {one['code']}/{one['class']} {where(one)} [{one['finding_id']}]"
         yield f"  {one['title']} ({one['certainty']}, {one['status']})"
+        if application := application_of(one, pattern):
+            yield f"  application: {application}"
         yield f"  {one['explanation']}"
         if one["advice"]:
             yield f"  -> {one['advice']}"

@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.report.advice import show
 from pipeline.report.causes import CURRENT, Finding, effects
 from pipeline.report.examples import examples, named, where
-from pipeline.report.words import SAID_ELSEWHERE, above, read, utc, verdict
+from pipeline.report.words import SAID_ELSEWHERE, above, application_of, read, utc, verdict
 from pipeline.text import sanitise
 
 MAX_BYTES = 900_000
@@ -65,8 +65,12 @@ def _lines(
     is_unknown = summary["verdict"] == "unknown"
     yield from doubts if is_unknown else ()
     current = [one for one in findings if one["status"] in CURRENT]
+    pattern = summary.get("application_pattern")
     yield from _findings(
-        current, limit, lambda one: show(one, output, is_private="redaction" in summary)
+        current,
+        limit,
+        lambda one: show(one, output, is_private="redaction" in summary),
+        lambda one: application_of(one, pattern),
     )
     yield from _expectations(summary["expectations"])
     yield from () if is_unknown else doubts
@@ -87,7 +91,10 @@ def _changes(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _findings(
-    current: list[Finding], limit: int, command: Callable[[Finding], str]
+    current: list[Finding],
+    limit: int,
+    command: Callable[[Finding], str],
+    application: Callable[[Finding], str],
 ) -> Iterator[str]:
     if not current:
         return
@@ -101,6 +108,8 @@ def _findings(
         at = f" {code(where(one))}" if where(one) else ""
         yield f"- **{one['severity'].upper()}** {name}{at} ({sure})"
         yield f"  {code(one['title'])}"
+        if known := application(one):
+            yield f"  Application: {code(known)}"
         if one["finding_id"] in caused:
             cause = by_id[caused[one["finding_id"]]]
             yield f"  Of one cause with {code(named(cause))}: begin there"

@@ -97,7 +97,7 @@ def _decode(
         bronze.ENTRY,
         output,
         run_id,
-        also=[*_uncommitted(spark, output, run_id), *expired],
+        also=[*_uncommitted(output, run_id), *expired],
         function=_reader(shares, known, names),
     )
     folder = tables.path(bronze.ENTRY, output)
@@ -170,16 +170,12 @@ def _logical(entries: DataFrame, table: Table, *extra: str) -> DataFrame:
     return parsed.select(*extra, *ids, "detail.*").select(*extra, *table.names)
 
 
-def _uncommitted(spark: SparkSession, output: str, run_id: str) -> list[str]:
+def _uncommitted(output: str, run_id: str) -> list[str]:
     """Runs with rows in `bronze.entry` and no commit record; only one run at a time works here."""
     begun = tables.partition_folders(bronze.ENTRY, output) - {run_id}
-    if not begun:
-        return []
-    committed: set[str] = set()
-    if tables.exists(bronze.SEGMENT, output):
-        runs = tables.read_runs(spark, bronze.SEGMENT, output).select(tables.RUN).distinct()
-        committed = {row[tables.RUN] for row in runs.collect()}
-    return sorted(begun - committed)
+    if not tables.exists(bronze.SEGMENT, output):
+        return sorted(begun)
+    return sorted(one for one in begun if not tables.files(bronze.SEGMENT, output, one))
 
 
 def _details(files: Sequence[File], folder: str, kind: str) -> list[Row]:

@@ -189,13 +189,13 @@ def _commit(
     delta = jvm.org.apache.spark.sql.delta
     begun = delta.DeltaLog.forTable(spark._jsparkSession, folder).startTransaction()
     actions = jvm.java.util.ArrayList()
-    if is_made(folder):
+    if _names_any(folder, runs):
         known = begun.filterFiles().iterator()
         while known.hasNext():
             file = known.next()
             if file.partitionValues().apply(RUN) in runs:
                 actions.add(file.remove())
-    else:
+    if not is_made(folder):
         begun.updateMetadata(_action(jvm, "metaData", _metadata(jvm, table)), False)
     now = int(time.time() * 1000)
     for one in files:
@@ -211,6 +211,15 @@ def _commit(
     operation = getattr(delta, "DeltaOperations$ManualUpdate$").__getattr__("MODULE$")
     begun.commit(jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq(), operation)
     reached(f"after {table.layer}.{table.name}")
+
+
+def _names_any(folder: str, runs: Sequence[str]) -> bool:
+    """Whether the table's log names one of these runs: asking Delta for files of theirs takes a Spark job."""
+    logged = sorted(Path(folder, "_delta_log").glob("*.json"))
+    if logged and int(logged[0].stem) > 0:
+        return True
+    wanted = [f'"{RUN}":"{run}"' for run in runs]
+    return any(one in commit.read_text(encoding="utf-8") for commit in logged for one in wanted)
 
 
 def _values(table: Table, run_id: str, file: File) -> dict[str, str]:

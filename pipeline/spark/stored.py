@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pipeline.spark import tables
 from pipeline.spark.arrow import arrow_schema
-from schemas import bronze, silver
+from schemas import bronze, gold, silver
 from schemas.table import Table
 
 PIECE_ROWS = 65_536
@@ -34,6 +34,21 @@ _PHYSICAL: dict[Table, Table] = {
     bronze.UNREADABLE: bronze.ENTRY,
     bronze.SIDECAR: bronze.ENTRY,
 }
+
+
+def completed(output: str) -> list[dict[str, Any]]:
+    """Rows of `gold.run` of completed runs, oldest first.
+
+    Raises:
+        OutputConflict: The output was written by another version.
+    """
+    found: list[dict[str, Any]] = []
+    if tables.exists(gold.RUN, output):
+        tables.check_version(gold.RUN, output)
+        for run_id in tables.partition_folders(gold.RUN, output):
+            held = rows(gold.RUN, output, run_id).to_pylist()
+            found += [{**row, "run_id": run_id} for row in held if row["is_completed"]]
+    return sorted(found, key=lambda row: int(row["sequence"]))
 
 
 def physical(table: Table) -> Table:

@@ -136,7 +136,7 @@ def _partition(run_id: str) -> str:
 
 def _begin(table: Table, output: str) -> None:
     commits.reached(f"before {table.layer}.{table.name}")
-    _check_version(table, output)
+    check_version(table, output)
 
 
 def vacuum(spark: SparkSession, output: str) -> None:
@@ -156,7 +156,7 @@ def read(spark: SparkSession, table: Table, output: str, run_id: str | None = No
     """
     if run_id is None:
         return read_runs(spark, table, output).select(*table.names)
-    _check_version(table, output)
+    check_version(table, output)
     held = [file for file, _ in files(table, output, run_id)]
     if not held:
         return empty(spark, table)
@@ -182,7 +182,12 @@ def read_runs(spark: SparkSession, table: Table, output: str) -> DataFrame:
     return rows
 
 
-def _check_version(table: Table, output: str) -> None:
+def check_version(table: Table, output: str) -> None:
+    """A table that is there has the columns that this version writes.
+
+    Raises:
+        OutputConflict: It was written by another version.
+    """
     folder = path(table, output)
     if commits.is_made(folder):
         _check_columns(commits.columns(folder), table)

@@ -195,3 +195,14 @@ def test_the_application_stands_beside_the_id(tmp_path: Path) -> None:
     assert "<dt>application</dt><dd>pay (Kafka Streams v1)</dd>" in page
     page = _page(tmp_path, [finding(transactional_id="pay")], summary())
     assert "<dt>application</dt>" not in page
+
+
+def test_the_application_stands_in_markdown_and_junit() -> None:
+    mine, other = finding(transactional_id="pay-0_1"), finding(transactional_id="pay")
+    about = summary(detectors={"hanging_transaction": "judged"})
+    assert "  Application: `pay (Kafka Streams v1)`" in markdown(about, [mine], 10, "out")
+    assert "Application:" not in markdown(about, [other], 10, "out")
+    assert "  application: pay (Kafka Streams v1)" in junit(about, [mine], 10)
+    assert "application:" not in junit(about, [other], 10)
+    about["application_pattern"] = "(?P<application>p).*"
+    assert "  application: p\n" in junit(about, [other], 10)

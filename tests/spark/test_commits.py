@@ -31,3 +31,21 @@ def test_a_table_with_a_checkpoint_takes_commits_made_beside_the_work(
     with commits.beside():
         commits.add(spark, table, folder, ["one-more"], [])
     assert Path(folder, "_delta_log", f"{CHECKPOINT_EVERY + 1:020}.json").exists()
+
+
+def test_a_further_night_asks_no_spark_job(spark: SparkSession, tmp_path: Path) -> None:
+    """Only a run that the log names has files to be taken out."""
+    folder, context = str(tmp_path / "table"), spark.sparkContext
+    kept = [column for column in gold.METRIC.columns if column.name != commits.RUN]
+    table = gold.METRIC._replace(columns=tuple(kept))
+    commits.add(spark, table, folder, ["monday"], [])
+    try:
+        context.setJobGroup("tuesday", "a commit")
+        commits.add(spark, table, folder, ["tuesday"], [])
+        context.setJobGroup("a question", "of which Spark makes a job")
+        spark.range(1).count()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    jobs = context.statusTracker().getJobIdsForGroup
+    assert list(jobs("tuesday")) == []
+    assert list(jobs("a question")) != []
