@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.spark import commits
+from pipeline.spark import commits, parquet
 from schemas import gold
 
 pytestmark = pytest.mark.spark
@@ -33,19 +33,21 @@ def test_a_table_with_a_checkpoint_takes_commits_made_beside_the_work(
     assert Path(folder, "_delta_log", f"{CHECKPOINT_EVERY + 1:020}.json").exists()
 
 
-def test_a_further_night_asks_no_spark_job(spark: SparkSession, tmp_path: Path) -> None:
-    """Only a run that the log names has files to be taken out."""
+def test_only_a_run_that_the_log_names_is_asked_for_its_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A question to Delta is a Spark job, of each of some twenty tables each night."""
     folder, context = str(tmp_path / "table"), spark.sparkContext
     kept = [column for column in gold.METRIC.columns if column.name != commits.RUN]
     table = gold.METRIC._replace(columns=tuple(kept))
-    commits.add(spark, table, folder, ["monday"], [])
+    asked = {}
     try:
-        context.setJobGroup("tuesday", "a commit")
-        commits.add(spark, table, folder, ["tuesday"], [])
-        context.setJobGroup("a question", "of which Spark makes a job")
-        spark.range(1).count()
+        for place, run in enumerate(["monday", "tuesday", "monday"]):
+            context.setJobGroup(f"commit {place}", run)
+            file = parquet.File(f"run_id={run}/{place}.parquet", "", 1, 1)
+            commits.add(spark, table, folder, [run], [file])
+            asked[place] = len(context.statusTracker().getJobIdsForGroup(f"commit {place}"))
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
-    jobs = context.statusTracker().getJobIdsForGroup
-    assert list(jobs("tuesday")) == []
-    assert list(jobs("a question")) != []
+    assert asked[1] < asked[2]
+    assert [path for path, _ in commits.added(folder, "monday")] == ["run_id=monday/2.parquet"]
