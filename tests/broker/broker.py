@@ -48,14 +48,16 @@ class Broker:
         node: Its id, from 1.
         jars: Of the Kafka that it runs; others take effect when it starts again.
         port: Where clients reach it, the same after every start.
-        folder: Its own: settings, output of the JVM, and `data`, the log directory.
+        folder: Its own: settings, output of the JVM, log directories.
+        disks: The log directories, by the name that each gets in a copy: one, `.`, or `disk-<n>`.
     """
 
     def __init__(self, cluster: Cluster, node: int) -> None:
         self.cluster, self.node = cluster, node
         self.jars = cluster.jars
         self.folder = cluster.folder / f"broker-{node}"
-        self.data = self.folder / "data"
+        names = ["."] if cluster.disks == 1 else [f"disk-{n + 1}" for n in range(cluster.disks)]
+        self.disks = {name: self.folder / "data" / name for name in names}
         self.port, self.controller_port = _free_port(), _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.folder.mkdir(parents=True)
@@ -130,7 +132,7 @@ class Broker:
             "min.insync.replicas": min(replicas, 2),
             **self.cluster.settings,
             "node.id": self.node,
-            "log.dirs": self.data,
+            "log.dirs": ",".join(map(str, self.disks.values())),
             "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{self.controller_port}",
             "advertised.listeners": f"PLAINTEXT://{HOST}:{self.port}",
             "controller.quorum.voters": ",".join(
@@ -146,6 +148,7 @@ class Cluster:
         version: Of Kafka.
         folder: A new one, for everything that they write.
         nodes: How many.
+        disks: Log directories of each.
         transaction_version: Level of the feature to format with; None: the version's own.
         settings: Of every broker, beside the small ones that all tests use.
 
@@ -159,10 +162,11 @@ class Cluster:
         folder: Path,
         *,
         nodes: int = 1,
+        disks: int = 1,
         transaction_version: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self.version, self.folder = version, folder
+        self.version, self.folder, self.disks = version, folder, disks
         self.transaction_version = transaction_version
         self.settings = dict(settings or {})
         self.jars = artifacts.jars(version)
@@ -178,7 +182,7 @@ class Cluster:
     def start(self) -> None:
         """Starts every broker that does not run, formatted when it is new, and waits for all."""
         for each in self.brokers:
-            if not each.data.exists():
+            if not (each.folder / "data").exists():
                 each.format()
             if not each.is_running:
                 each.launch()

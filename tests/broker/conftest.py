@@ -25,11 +25,11 @@ FAULTS = {
 
 
 def living(
-    version: str, folder: Path, settings: Mapping[str, Any], nodes: int = 1
+    version: str, folder: Path, settings: Mapping[str, Any], nodes: int = 1, disks: int = 1
 ) -> Iterator[Lab]:
     """Brokers that run until the fixture ends; the test is skipped when they cannot be had."""
     try:
-        cluster = Cluster(version, folder, nodes=nodes, settings=settings)
+        cluster = Cluster(version, folder, nodes=nodes, disks=disks, settings=settings)
     except NoArtifacts as error:
         pytest.skip(f"no Kafka {version}: {error}")
     made = Lab(cluster)

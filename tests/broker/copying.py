@@ -28,9 +28,10 @@ def copy(cluster: Cluster, target: Path) -> int:
     )
     for wanted in steps:
         for each in cluster.brokers:
-            for path in sorted(each.data.iterdir()):
-                if wanted(path):
-                    _copy(path, target / f"broker-{each.node}" / path.name)
+            for name, disk in each.disks.items():
+                for path in sorted(disk.iterdir()):
+                    if wanted(path):
+                        _copy(path, target / f"broker-{each.node}" / name / path.name)
     return started_ms
 
 

@@ -14,6 +14,7 @@ from tests.broker.broker import HOST, Cluster
 from tests.broker.copying import copy
 from tests.broker.questions import Questions
 from tests.broker.raw import Raw, RawProducer
+from tests.broker.routed import Routed
 from tests.differential.replicas import Replica, best_replicas
 from tests.score import is_loud
 
@@ -62,6 +63,7 @@ class Lab:
         self._copies = 0
         self._topics: dict[str, int] = {}
         self._raw: Raw | None = None
+        self._routed: Routed | None = None
         self._questions: Questions | None = None
         self._traffic: list[RawProducer] = []
 
@@ -77,6 +79,13 @@ class Lab:
         if self._raw is None:
             self._raw = Raw(HOST, self.cluster.brokers[0].port)
         return self._raw
+
+    @property
+    def routed(self) -> Routed:
+        """Connections to whichever broker leads or coordinates."""
+        if self._routed is None:
+            self._routed = Routed(self.cluster)
+        return self._routed
 
     def topic(self, name: str, partitions: int = 2, **settings: str) -> str:
         """A new topic; audits hold its partitions against what the broker says of them."""
@@ -98,10 +107,10 @@ class Lab:
         self.cluster.kill()
 
     def disconnect(self) -> None:
-        for each in (self._raw, self._questions):
+        for each in (self._raw, self._routed, self._questions):
             if each is not None:
                 each.close()
-        self._raw = self._questions = None
+        self._raw = self._routed = self._questions = None
 
     def settle(self) -> None:
         """Lets time pass that the brokers' clocks can prove: what happened is then old enough."""
@@ -118,9 +127,9 @@ class Lab:
         if not self._traffic:
             ids = [f"traffic-{number}" for number in range(COORDINATORS)]
             bumps = not self.cluster.version.startswith("3.")
-            self._traffic = [RawProducer(self.raw, each, bumps=bumps) for each in ids]
+            self._traffic = [RawProducer(self.routed, each, bumps=bumps) for each in ids]
         for each in self._traffic:
-            each.raw = self.raw
+            each.raw = self.routed
             for topic, count in self._topics.items():
                 if not each.bumps:
                     each.add(topic, *range(count))
@@ -167,15 +176,19 @@ class Lab:
         self._copies += 1
         folder = self.cluster.folder / f"copy-{self._copies}"
         started_ms = copy(self.cluster, folder / "logs")
+        return self.audited(folder, started_ms if is_live else None, config)
+
+    def audited(self, folder: Path, started_ms: int | None, config: Config | None = None) -> Copied:
+        """The audit of a copy, with `started_ms` as its `copy_started_ms`."""
         config = config or Config(
-            copy_started_ms=started_ms if is_live else None,
+            copy_started_ms=started_ms,
             marker_grace_ms=GRACE_MS, clock_skew_ms=SKEW_MS, abort_scan_ms=500,
             transaction_state_partitions=COORDINATORS,
         )  # fmt: skip
         rows = pure_audit.accusations(folder / "logs", config)
         loud = [row for row in rows if is_loud(row) or row["code"] == "manual_abort"]
         return Copied(
-            folder, started_ms if is_live else None,
+            folder, started_ms,
             {Accusation(row["code"], row["class"], row["topic"], row["partition"], row["first_offset"])
              for row in loud},
         )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from kafka import KafkaAdminClient, TopicPartition
@@ -57,11 +59,12 @@ class Questions:
         self._admin.create_topics({topic: options}, wait_for_metadata=True)
 
     def configure(self, **settings: str) -> None:
-        """Sets dynamic settings of all brokers."""
+        """Sets dynamic settings of all brokers, those that they do not list among theirs too."""
         named = {name.replace("_", "."): value for name, value in settings.items()}
         nodes = [str(each.node) for each in self._cluster.brokers]
         self._admin.alter_configs(
-            [ConfigResource(ConfigResourceType.BROKER, node, named) for node in nodes]
+            [ConfigResource(ConfigResourceType.BROKER, node, named) for node in nodes],
+            raise_on_unknown=False,
         )
 
     def configure_topic(self, topic: str, **settings: str) -> None:
@@ -71,6 +74,41 @@ class Questions:
 
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])
+
+    def move_to_disks(self, disks: Mapping[tuple[str, int], Path], node: int) -> None:
+        """AlterReplicaLogDirs (KIP-113): (topic, partition) -> log directory; of partitions that are there."""
+        asked = {(*place, node): str(disk) for place, disk in disks.items()}
+        self._admin.alter_replica_log_dirs(asked)
+
+    def reassign(self, replicas: Mapping[tuple[str, int], list[int] | None]) -> list[str | None]:
+        """AlterPartitionReassignments (KIP-455); None cancels the one that goes on.
+
+        Returns:
+            The error of each partition, None where it was taken.
+        """
+        asked = {TopicPartition(*place): nodes for place, nodes in replicas.items()}
+        told = self._admin.alter_partition_reassignments(asked)
+        return [None if error is None else error.__name__ for error in told.values()]
+
+    def reassigning(self) -> set[tuple[str, int]]:
+        """Partitions whose replicas are moving."""
+        return {(one.topic, one.partition) for one in self._admin.list_partition_reassignments()}
+
+    def delete_group(self, group: str) -> None:
+        """DeleteGroups."""
+        self._admin.delete_groups([group])
+
+    def delete_offset(self, group: str, topic: str, partition: int) -> None:
+        """OffsetDelete."""
+        self._admin.delete_group_offsets(group, [TopicPartition(topic, partition)])
+
+    def delete_records(self, topic: str, partition: int) -> None:
+        """DeleteRecords up to the high watermark."""
+        self._admin.delete_records({TopicPartition(topic, partition): -1})
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Gives a topic more partitions."""
+        self._admin.create_partitions({topic: partitions})
 
     def ends(self, topic: str, partition: int) -> Ends:
         """Last stable offset and high watermark."""
