@@ -37,7 +37,7 @@ class Plant(NamedTuple):
 
 
 _OLD = (
-    in_data.orphan_producer, in_data.not_in_transaction, in_data.owner_not_copied,
+    in_data.orphan_producer, in_data.pinned, in_data.not_in_transaction, in_data.owner_not_copied,
     in_data.epoch_mismatch, in_data.prepare_stuck, in_data.past_deadline, in_data.snapshot_only,
     in_data.exact_duplicate, in_data.overlapping_duplicate, in_data.after_fence,
     in_markers.stale_coordinator, in_markers.partition_not_added, in_markers.swallowed, in_markers.after_completion,

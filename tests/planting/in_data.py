@@ -68,6 +68,13 @@ def orphan_producer(logs: CopiedLogs) -> Planted:
     return planted("hanging_transaction", "orphan_producer", **where)
 
 
+def pinned(logs: CopiedLogs) -> Planted:
+    """What stands behind a run that nobody owns waits: the last stable offset is held by it."""
+    must = orphan_producer(logs).must
+    where = {name: must[name] for name in ("topic", "partition", "first_offset")}
+    return planted("lso_pinned", "pinned", "hanging_transaction/orphan_producer", **where)
+
+
 def not_in_transaction(logs: CopiedLogs) -> Planted:
     """A producer's last marker never came to a partition; its coordinator says complete."""
     run, rows = last_run(logs)
