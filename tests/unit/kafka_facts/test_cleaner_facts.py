@@ -143,7 +143,7 @@ class Entries(NamedTuple):
 FOUR = [(0, 0, 10, 11), (1, 5, 15, 13), (2, 18, 35, 25), (3, 32, 50, 40)]
 INDEXES = [
     Entries("testPositionSetCorrectlyWhenOpened", [*FOUR, (3, 50, 60, 55)]),
-    Entries("testSanityCheck", FOUR),
+    Entries("entries as written", FOUR),
     Entries("testCollectAbortedTransactions", FOUR),
     Entries("testTruncate", FOUR),
     Entries("testTruncate", FOUR, 3 * 34),
@@ -182,12 +182,12 @@ INTERLEAVED = [
         [(ONE, 8, 10, 11), (TWO, 11, 16, 17)],
     ),
     Interleaved(
-        "TransactionIndexTest.testLastOffsetMustIncrease",
+        "TransactionIndexTest.later data, earlier marker",
         [data(0, 0), data(5, 0, producer_id=TWO), marker(15, ABORT, producer_id=TWO), marker(16, ABORT)],
         [(TWO, 5, 15, 0), (ONE, 0, 16, 17)],
     ),
     Interleaved(
-        "TransactionIndexTest.testLastOffsetCannotDecrease",
+        "TransactionIndexTest.markers in the order of the data",
         [data(0, 0), data(5, 0, producer_id=TWO), marker(10, ABORT), marker(15, ABORT, producer_id=TWO)],
         [(ONE, 0, 10, 5), (TWO, 5, 15, 16)],
     ),
