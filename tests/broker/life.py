@@ -7,7 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer as Consuming
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -20,6 +20,8 @@ TIMEOUT_MS = 5_000
 TOPICS = ("life-plain", "life-compacted")
 PARTITIONS = 3
 GROUP = "life-group"
+COMPACTED = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "segment_ms": "3000"}
+"""Settings of a topic that the cleaner never leaves alone."""
 
 
 class Worker(threading.Thread, ABC):
@@ -146,3 +148,19 @@ class RawWorker(Worker):
         if not producer.bumps:
             producer.add(topic, partition)
         producer.produce(topic, partition, self.random.randint(1, 4))
+
+
+def workers(cluster: Cluster, seed: int) -> list[Worker]:
+    """Four clients, two of either kind."""
+    kinds = (LibrdkafkaWorker, RawWorker)
+    return [kinds[number % 2](cluster, number, seed) for number in range(4)]
+
+
+def finish(living: Sequence[Worker], *beside: threading.Thread) -> None:
+    """Ends the clients, and waits for them, for what runs beside them, and until what was left open is timed out."""
+    for each in living:
+        each.end()
+    for thread in (*living, *beside):
+        thread.join(120)
+    assert [each.failure for each in living if each.failure] == []
+    time.sleep(TIMEOUT_MS / 1000 + 5)

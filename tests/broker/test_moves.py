@@ -24,7 +24,6 @@ PLACES = [
     *((f"__{name}", at) for name in ("transaction_state", "consumer_offsets") for at in range(4)),
     ("hangs", 0),
 ]
-COMPACTED = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "segment_ms": "3000"}
 Move = Callable[[random.Random], None]
 
 
@@ -101,7 +100,7 @@ def test_between_brokers(brokers: Lab) -> None:
 def _hang(lab: Lab) -> list[Accusation]:
     """Topics, and a batch of a producer that no coordinator knows."""
     lab.topic(life.TOPICS[0], life.PARTITIONS)
-    lab.topic(life.TOPICS[1], life.PARTITIONS, **COMPACTED)
+    lab.topic(life.TOPICS[1], life.PARTITIONS, **life.COMPACTED)
     topic = lab.topic("hangs", 1)
     orphan = RawProducer(lab.routed, "orphan")
     orphan.producer_id = 424_242
@@ -117,8 +116,7 @@ def _live(
     lab: Lab, move: Move, found: list[Accusation], halfway: Callable[[], None] = lambda: None
 ) -> None:
     """Clients write and partitions move; copies in one pass, and in two of which the second removes nothing."""
-    kinds = (life.LibrdkafkaWorker, life.RawWorker)
-    workers = [kinds[number % 2](lab.cluster, number, number) for number in range(4)]
+    workers = life.workers(lab.cluster, SECONDS)
     copier = _Copier(lab)
     for each in (*workers, copier):
         each.start()
@@ -129,12 +127,7 @@ def _live(
         while time.monotonic() < end:
             move(chance)
             time.sleep(chance.random() * 1.5)
-    for each in workers:
-        each.end()
-    for each in (*workers, copier):
-        each.join(120)
-    assert [each.failure for each in workers if each.failure] == []
-    time.sleep(life.TIMEOUT_MS / 1000 + 1)  # until what was left open is timed out
+    life.finish(workers, copier)
     assert min(sum(each.did["commit"] for each in workers), len(copier.copies)) > 0
     for number, started_ms in copier.copies:
         copied = lab.audited(lab.cluster.folder / number, started_ms)

@@ -56,12 +56,7 @@ def test_a_proof_of_a_version_holds_for_the_leader_that_gave_it(lab: Lab) -> Non
     raised_ms = time.time_ns() // 1_000_000
     _raise_features(lab, newer)
     _live(workers)
-    for each in workers:
-        each.end()
-    for each in workers:
-        each.join(120)
-    assert [each.failure for each in workers if each.failure] == []
-    time.sleep(life.TIMEOUT_MS / 1000 + 5)  # until what was left open is timed out
+    life.finish(workers)
     lab.stop()
     copy(lab.cluster, last / "logs")
 

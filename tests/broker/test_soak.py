@@ -32,7 +32,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SECONDS = int(os.environ.get("BROKER_SOAK_SECONDS", "120"))
 COPIES = 12
-COMPACTED = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "segment_ms": "3000"}
 SETTINGS = {"log.cleaner.backoff.ms": 500, "leader.imbalance.check.interval.seconds": 5}
 Copy = tuple[Path, int | None]
 
@@ -101,8 +100,8 @@ def test_a_living_cluster_is_accused_of_nothing(lab: Lab) -> None:
     print(f"BROKER_SOAK_SEED={seed} BROKER_SOAK_SECONDS={SECONDS}")
     chance = random.Random(seed)
     lab.topic(life.TOPICS[0], life.PARTITIONS)
-    lab.topic(life.TOPICS[1], life.PARTITIONS, **COMPACTED)
-    workers = _workers(lab, seed)
+    lab.topic(life.TOPICS[1], life.PARTITIONS, **life.COMPACTED)
+    workers = life.workers(lab.cluster, seed)
     copier = Copier(lab, chance)
     did: Counter[str] = Counter()
     end = time.monotonic() + SECONDS
@@ -113,13 +112,8 @@ def test_a_living_cluster_is_accused_of_nothing(lab: Lab) -> None:
         did[disturb(lab, chance, did.total())] += 1
         if did.total() == 1:
             for topic in ("__transaction_state", "__consumer_offsets"):
-                lab.ask.configure_topic(topic, **COMPACTED)
-    for each in workers:
-        each.end()
-    for each in (*workers, copier):
-        each.join(120)
-    assert [each.failure for each in workers if each.failure] == []
-    time.sleep(life.TIMEOUT_MS / 1000 + 5)  # until what was left open is timed out
+                lab.ask.configure_topic(topic, **life.COMPACTED)
+    life.finish(workers, copier)
     lab.stop()
     last = lab.cluster.folder / "copy-stopped"
     copy(lab.cluster, last / "logs")
@@ -128,11 +122,6 @@ def test_a_living_cluster_is_accused_of_nothing(lab: Lab) -> None:
     print(dict(did))
     assert min(did["commit"], did["abort"]) > 0
     _judge([*copier.copies, (last, None)])
-
-
-def _workers(lab: Lab, seed: int) -> list[life.Worker]:
-    kinds = (life.LibrdkafkaWorker, life.RawWorker)
-    return [kinds[number % 2](lab.cluster, number, seed) for number in range(4)]
 
 
 def _judge(copies: list[Copy]) -> None:
