@@ -25,12 +25,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.detect.finding import by_label, findings, here, on_partition, on_run, text
+from pipeline.replay.open_runs import LOST_ABORT, LOST_COMMIT
 
 CODE = "hanging_transaction"
 NEEDS = ("batch",)
 FIXED_IN = {
     "orphan_producer": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
-    "not_in_transaction": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
+    "not_in_transaction": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0; by a "
+    "coordinator that skips partitions without a leader: KAFKA-20734, from 4.3.0 on, open in 4.4.0",
     "epoch_mismatch": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
     "prepare_stuck": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0",
     "*": "no single defect",
@@ -113,8 +115,20 @@ def _advice() -> Column:
         "{transactional_id}; only when it does not list {topic}-{partition}: "
     )
     return (
-        F.when(F.col("label") == "orphan_producer", abort)
-        .when(F.col("label") == "not_in_transaction", F.concat(F.lit("First: "), describe, abort))
+        F.when(
+            F.col("reason") == LOST_COMMIT,
+            text(
+                "Do not abort by hand: these records were committed, an abort hides them for good. The next "
+                "transaction of {transactional_id} that commits records to {topic}-{partition} shows them. From "
+                "4.3.0 on (open in 4.4.0) a coordinator skips a partition that has no leader at that moment "
+                "(KAFKA-20734): keep replicas in sync on several brokers."
+            ),
+        )
+        .when(F.col("label") == "orphan_producer", abort)
+        .when(
+            (F.col("label") == "not_in_transaction") | (F.col("reason") == LOST_ABORT),
+            F.concat(F.lit("First: "), describe, abort),
+        )
         .when(
             F.col("label") == "owner_not_copied",
             F.lit(_DO_NOT_ABORT),

@@ -39,7 +39,8 @@ from pipeline.detect.finding import (
 CODE = "marker_audit"
 NEEDS = ("batch", "txn_state")
 FIXED_IN = {
-    "missing": "by the cleaner: KAFKA-8351 in 2.2.2, 2.3.0; KAFKA-14055 in 3.0.2, 3.1.2, 3.2.1, 3.3.0",
+    "missing": "by the cleaner: KAFKA-8351 in 2.2.2, 2.3.0; KAFKA-14055 in 3.0.2, 3.1.2, 3.2.1, 3.3.0; by a "
+    "coordinator that skips partitions without a leader: KAFKA-20734, from 4.3.0 on, open in 4.4.0",
     "wrong_epoch": "KAFKA-19446 (KIP-1228) in 4.2.0",
     "early_completion": "KAFKA-17877 in 4.0.0",
     "*": "no defect known",
@@ -98,8 +99,9 @@ def _missing(transaction_partition: DataFrame) -> DataFrame:
             "{topic}-{partition} lists no marker of it.",
             decided=decided,
         ),
-        advice="Look for the open transaction in this partition (hanging_transaction) and for a "
-        "marker that the cleaner removed (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
+        advice="Look for the open transaction in this partition (hanging_transaction), for a time when the partition "
+        "had no leader (KAFKA-20734: from 4.3.0 on, open in 4.4.0, its marker is skipped then) and for a marker that "
+        "the cleaner removed (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
         refuted_by="the marker, in a segment that is not in the copy",
         evidence=[in_coordinator("prepare_offset", "decision")],
     )

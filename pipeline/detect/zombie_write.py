@@ -10,7 +10,8 @@ transaction closed, or an owner that moved
 on while no transaction of the old epoch is left (`after_fence`); a marker whose coordinator epoch goes back
 (`stale_coordinator`).
 
-Normal: ABORT with epoch + 1 right after data (the fence itself); any CreateTime; a new producer id that starts at 0.
+Normal: ABORT with epoch + 1 right after data (the fence itself); any CreateTime; a new producer id that starts at 0;
+data whose own transaction never got its marker here (`marker_audit`), before those of a later epoch.
 
 Refuted by: a marker between the two epochs that was removed from the copy.
 """

@@ -18,6 +18,9 @@ from pipeline.replay.promises import Promise, read_beyond
 from pipeline.replay.transaction_state import COMPLETE, ONGOING, PREPARE
 from schemas.codes import STATE_NAMES, TWO_PHASE_TIMEOUT_MS
 
+LOST_COMMIT = "its transaction was committed, no marker came"
+LOST_ABORT = "its transaction was aborted, no marker came"
+
 
 def judge_run(
     run: Run,
@@ -51,7 +54,7 @@ def judge_run(
     if run.first_offset < partition.history_start_offset:
         is_open = "context" if run.is_open else None
         return Judgement(is_open, None, None, "begins below the partition's complete history")
-    zombie = _zombie(run, aligned)
+    zombie = None if _lost_marker(run, promises, statuses) else _zombie(run, aligned)
     if not run.is_open:
         outside = None
         is_lonely = alignment in ("manual_abort", "unexpected")
@@ -62,6 +65,18 @@ def judge_run(
         return Judgement(None, outside, zombie, None)
     return _judge_open(
         run, promises, owner, zombie, partition, coordinator, everything, statuses, tolerances
+    )
+
+
+def _lost_marker(run: Run, promises: list[Promise], statuses: dict[int, str]) -> bool:
+    """A transaction of the run's first epoch never got its marker here: its data lie open before those of the next one.
+
+    A coordinator skips a partition that has no leader at that moment, as if it were deleted (KAFKA-20734).
+    """
+    assert run.min_epoch is not None
+    return any(
+        _may_own(promise, run.min_epoch) and statuses.get(number) == "missing"
+        for number, promise in enumerate(promises)
     )
 
 
@@ -158,7 +173,7 @@ def _judge_open(
             )
         is_behind = owner is not None and _is_moved_on(owner, run.max_epoch)
         label = "epoch_mismatch" if is_behind else "not_in_transaction"
-        return Judgement(label, None, zombie, "its transaction is complete, no marker came")
+        return Judgement(label, None, zombie, LOST_COMMIT if promise.outcome == 1 else LOST_ABORT)
     if owner is None:
         return _unowned(run, zombie, partition, everything, tolerances)
     if not coordinator.is_read:

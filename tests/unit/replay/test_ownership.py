@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pipeline.replay.coverage import (
@@ -224,6 +226,8 @@ def test_open_runs(name: str) -> None:
 
 
 NEXT_EPOCH = COMPLETE._replace(epoch=1, prepare_epoch=1)
+LOST: dict[str, Any] = {"promises": [COMPLETE, NEXT_EPOCH], "statuses": {0: "missing"}}
+"""The first of two transactions never got its marker."""
 CLOSED_RUNS = {
     "plain": (CLOSED, {"alignment": "aligned", "aligned": COMPLETE}, (None, None, None)),
     "two epochs in one run": (
@@ -232,6 +236,20 @@ CLOSED_RUNS = {
     ),
     "closed by a transaction of a later epoch": (
         CLOSED, {"alignment": "aligned", "aligned": NEXT_EPOCH}, (None, None, "after_fence"),
+    ),
+    "two epochs, the first one's transaction never got its marker": (
+        CLOSED._replace(max_epoch=1),
+        {"alignment": "aligned", "aligned": NEXT_EPOCH, **LOST},
+        (None, None, None),
+    ),
+    "two epochs, the first one's transaction has its marker": (
+        CLOSED._replace(max_epoch=1),
+        {"alignment": "aligned", "aligned": NEXT_EPOCH, **LOST, "statuses": {0: "present"}},
+        (None, None, "after_fence"),
+    ),
+    "closed by a later epoch, the marker of its own transaction never came": (
+        CLOSED, {"alignment": "aligned", "aligned": NEXT_EPOCH, **LOST},
+        (None, None, None),
     ),
     "closed by a transaction whose beginning is gone": (
         CLOSED, {"alignment": "aligned", "aligned": NEXT_EPOCH._replace(added_ms=None)},
