@@ -29,15 +29,17 @@ nights = {"before": BEFORE or earlier[-1], "now": now}
 # Compare coverage first: a finding can also be missing because its partition was not copied.
 
 # %%
-spark.sql(
-    "select run_id, verdict, timestamp_millis(as_of_ms) as as_of, "
-    "get_json_object(summary, '$.coverage.partitions') as partitions, "
-    "get_json_object(summary, '$.coverage.records') as records, "
-    "get_json_object(summary, '$.coverage.is_one_instant') as one_instant, "
-    "get_json_object(summary, '$.could_not_judge') as could_not_judge "
-    "from gold_run where run_id in ({before}, {now}) order by sequence",
-    **nights,
-).show(truncate=False)
+catalog.show(
+    spark.sql(
+        "select run_id, verdict, timestamp_millis(as_of_ms) as as_of, "
+        "get_json_object(summary, '$.coverage.partitions') as partitions, "
+        "get_json_object(summary, '$.coverage.records') as records, "
+        "get_json_object(summary, '$.coverage.is_one_instant') as one_instant, "
+        "get_json_object(summary, '$.could_not_judge') as could_not_judge "
+        "from gold_run where run_id in ({before}, {now}) order by sequence",
+        **nights,
+    )
+)
 
 # %% [markdown]
 # ## What differs
@@ -57,15 +59,18 @@ differences = spark.sql(
     "order by status_now, code, title",
     **nights,
 )
-differences.show(200, truncate=False)
+catalog.show(differences, 200)
 
 # %% [markdown]
 # ## Counts by class
 
 # %%
-spark.sql(
-    "select code, class, count_if(run_id = {before}) as before, count_if(run_id = {now}) as now "
-    "from gold_finding where run_id in ({before}, {now}) and status in ('new', 'open', 'suppressed') "
-    "group by code, class order by code, class",
-    **nights,
-).show(200, truncate=False)
+catalog.show(
+    spark.sql(
+        "select code, class, count_if(run_id = {before}) as before, count_if(run_id = {now}) as now "
+        "from gold_finding where run_id in ({before}, {now}) and status in ('new', 'open', 'suppressed') "
+        "group by code, class order by code, class",
+        **nights,
+    ),
+    200,
+)

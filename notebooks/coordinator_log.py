@@ -32,7 +32,7 @@ causes = spark.sql(
     "select cause, count(*) as steps, count(violation) as violations, "
     "count(distinct transactional_id) as ids from silver_coordinator_step group by cause order by steps desc"
 )
-causes.show(truncate=False)
+catalog.show(causes)
 
 # %% [markdown]
 # ## How transactions ended, and how long they took
@@ -42,34 +42,41 @@ causes.show(truncate=False)
 # ended in the copied log.
 
 # %%
-spark.sql(
-    "select cause, count(*) as transactions, "
-    "percentile_approx(prepare_ms - ongoing_ms, array(0.5, 0.99)) as client, "
-    "percentile_approx(complete_ms - prepare_ms, array(0.5, 0.99)) as markers "
-    "from silver_transaction group by cause order by transactions desc"
-).show(truncate=False)
+catalog.show(
+    spark.sql(
+        "select cause, count(*) as transactions, "
+        "percentile_approx(prepare_ms - ongoing_ms, array(0.5, 0.99)) as client, "
+        "percentile_approx(complete_ms - prepare_ms, array(0.5, 0.99)) as markers "
+        "from silver_transaction group by cause order by transactions desc"
+    )
+)
 
 # %% [markdown]
 # ## Who was fenced, who timed out
 
 # %%
-spark.sql(
-    "select transactional_id, cause, count(*) as times, max(timestamp_millis(append_ms)) as last_at "
-    "from silver_coordinator_step where cause in ('fence', 'timeout') "
-    "group by transactional_id, cause order by times desc limit 20"
-).show(truncate=False)
+catalog.show(
+    spark.sql(
+        "select transactional_id, cause, count(*) as times, max(timestamp_millis(append_ms)) as last_at "
+        "from silver_coordinator_step where cause in ('fence', 'timeout') "
+        "group by transactional_id, cause order by times desc limit 20"
+    )
+)
 
 # %% [markdown]
 # ## One id, step by step
 
 # %%
-spark.sql(
-    f"select copy, offset, timestamp_millis(append_ms) as at, get({STATES}, state) as state, "
-    f"get({STATES}, previous_state) as previous_state, producer_id, "
-    "producer_epoch, cause, violation from silver_coordinator_step "
-    "where transactional_id = {id} order by copy, coordinator_partition, offset",
-    id=TRANSACTIONAL_ID,
-).show(100, truncate=False)
+catalog.show(
+    spark.sql(
+        f"select copy, offset, timestamp_millis(append_ms) as at, get({STATES}, state) as state, "
+        f"get({STATES}, previous_state) as previous_state, producer_id, "
+        "producer_epoch, cause, violation from silver_coordinator_step "
+        "where transactional_id = {id} order by copy, coordinator_partition, offset",
+        id=TRANSACTIONAL_ID,
+    ),
+    100,
+)
 
 # %% [markdown]
 # ## Latency over time

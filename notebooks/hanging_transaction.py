@@ -37,7 +37,7 @@ pins = spark.sql(
     "where l.topic = {topic} and l.partition = {partition} and l.pinned_to_offset is null",
     **place,
 )
-pins.show(truncate=False)
+catalog.show(pins)
 
 # %% [markdown]
 # ## What is open
@@ -47,12 +47,14 @@ pins.show(truncate=False)
 # and `reason` says why it was judged so, or why it could not be.
 
 # %%
-spark.sql(
-    "select copy, producer_id, transactional_id, max_epoch, first_offset, last_offset, record_count, "
-    "judgement, reason from silver_partition_txn "
-    "where topic = {topic} and partition = {partition} and is_open order by copy, first_offset",
-    **place,
-).show(truncate=False)
+catalog.show(
+    spark.sql(
+        "select copy, producer_id, transactional_id, max_epoch, first_offset, last_offset, record_count, "
+        "judgement, reason from silver_partition_txn "
+        "where topic = {topic} and partition = {partition} and is_open order by copy, first_offset",
+        **place,
+    )
+)
 
 # %% [markdown]
 # ## Who holds the producer id
@@ -60,16 +62,18 @@ spark.sql(
 # No row: no transactional id in the copied `__transaction_state` has or had this producer id.
 
 # %%
-spark.sql(
-    "select o.copy, o.producer_id, o.transactional_id, o.is_current, get("
-    + STATES
-    + ", o.state) as state, "
-    "o.producer_epoch, "
-    "o.txn_timeout_ms, timestamp_millis(o.append_ms) as last_step, o.listed_partitions "
-    "from silver_owner o join silver_partition_txn p using (copy, producer_id) "
-    "where p.topic = {topic} and p.partition = {partition} and p.is_open",
-    **place,
-).show(truncate=False)
+catalog.show(
+    spark.sql(
+        "select o.copy, o.producer_id, o.transactional_id, o.is_current, get("
+        + STATES
+        + ", o.state) as state, "
+        "o.producer_epoch, "
+        "o.txn_timeout_ms, timestamp_millis(o.append_ms) as last_step, o.listed_partitions "
+        "from silver_owner o join silver_partition_txn p using (copy, producer_id) "
+        "where p.topic = {topic} and p.partition = {partition} and p.is_open",
+        **place,
+    )
+)
 
 # %% [markdown]
 # ## What its coordinator did
@@ -77,17 +81,20 @@ spark.sql(
 # The steps of those ids.
 
 # %%
-spark.sql(
-    "select s.transactional_id, s.offset, timestamp_millis(s.append_ms) as at, get("
-    + STATES
-    + ", s.state) as state, "
-    "s.producer_id, "
-    "s.producer_epoch, s.cause from silver_coordinator_step s "
-    "join (select distinct copy, transactional_id from silver_partition_txn where topic = {topic} "
-    "and partition = {partition} and is_open) using (copy, transactional_id) "
-    "order by s.copy, s.coordinator_partition, s.offset",
-    **place,
-).show(100, truncate=False)
+catalog.show(
+    spark.sql(
+        "select s.transactional_id, s.offset, timestamp_millis(s.append_ms) as at, get("
+        + STATES
+        + ", s.state) as state, "
+        "s.producer_id, "
+        "s.producer_epoch, s.cause from silver_coordinator_step s "
+        "join (select distinct copy, transactional_id from silver_partition_txn where topic = {topic} "
+        "and partition = {partition} and is_open) using (copy, transactional_id) "
+        "order by s.copy, s.coordinator_partition, s.offset",
+        **place,
+    ),
+    100,
+)
 
 # %% [markdown]
 # ## What the audit says
@@ -101,4 +108,4 @@ findings = spark.sql(
     run_id=run_id,
     **place,
 )
-findings.show(truncate=False, vertical=True)
+catalog.show(findings, is_vertical=True)

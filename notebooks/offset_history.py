@@ -39,7 +39,7 @@ history = spark.sql(
     "order by copy, topic, partition, record_offset",
     group=GROUP_ID,
 )
-history.show(200, truncate=False)
+catalog.show(history, 200)
 
 # %% [markdown]
 # ## What was in force, from when on
@@ -76,7 +76,7 @@ at_moment = spark.sql(
     "group by copy, topic, partition order by copy, topic, partition",
     at=AT,
 )
-at_moment.show(200, truncate=False)
+catalog.show(at_moment, 200)
 
 # %% [markdown]
 # ## The way there

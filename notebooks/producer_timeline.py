@@ -34,7 +34,7 @@ owned = spark.sql(
     producer=-1 if PRODUCER_ID is None else PRODUCER_ID,
 )
 owned.createOrReplaceTempView("owned")
-owned.show(truncate=False)
+catalog.show(owned)
 
 # %% [markdown]
 # ## What it did
@@ -60,9 +60,12 @@ timeline = spark.sql(
     f"string(s.producer_epoch), concat(s.cause, ' -> ', coalesce(get({STATES}, s.state), 'removed')), s.append_ms "
     "from silver_coordinator_step s join ids using (copy, producer_id)"
 )
-timeline.orderBy("copy", "order_ms", "rank", "log", "offset").selectExpr(
-    "timestamp_millis(at_ms) as at", "producer_id", "epoch", "log", "offset", "what"
-).show(500, truncate=False)
+catalog.show(
+    timeline.orderBy("copy", "order_ms", "rank", "log", "offset").selectExpr(
+        "timestamp_millis(at_ms) as at", "producer_id", "epoch", "log", "offset", "what"
+    ),
+    500,
+)
 
 # %% [markdown]
 # ## Batches that were not the plain next one
@@ -71,9 +74,12 @@ timeline.orderBy("copy", "order_ms", "rank", "log", "offset").selectExpr(
 # listed too.
 
 # %%
-spark.sql(
-    "select topic, partition, offset, kind, producer_epoch, first_sequence, previous_epoch, "
-    "previous_sequence, other_offset from silver_sequence_event "
-    "join (select distinct copy, producer_id from owned) using (copy, producer_id) "
-    "order by topic, partition, offset"
-).show(200, truncate=False)
+catalog.show(
+    spark.sql(
+        "select topic, partition, offset, kind, producer_epoch, first_sequence, previous_epoch, "
+        "previous_sequence, other_offset from silver_sequence_event "
+        "join (select distinct copy, producer_id from owned) using (copy, producer_id) "
+        "order by topic, partition, offset"
+    ),
+    200,
+)

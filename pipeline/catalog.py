@@ -1,8 +1,12 @@
-"""The one documented call that opens an output root: every logical table as a view for SQL."""
+"""The documented calls on an output root: every logical table as a view for SQL, and rows printed for people."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+import contextlib
+import io
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.errors import UsageError
 from pipeline.spark import bronze, silver_views, stored, tables
@@ -41,6 +45,21 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
         for table in SILVER:
             silver_views.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
     return chosen
+
+
+def show(rows: DataFrame, count: int = 20, *, is_vertical: bool = False) -> None:
+    """Prints rows whole, as `DataFrame.show` does; nothing that an id holds reaches the terminal as a command.
+
+    Args:
+        rows: What to print.
+        count: So many rows at most.
+        is_vertical: A line a value instead of a line a row.
+    """
+    table = io.StringIO()
+    with contextlib.redirect_stdout(table):
+        rows.show(count, truncate=False, vertical=is_vertical)
+    lines = table.getvalue().split("\n")
+    sys.stdout.write("\n".join(map(sanitise, lines)) + "\n")
 
 
 def newest_run(output: str) -> str | None:

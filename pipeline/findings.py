@@ -6,7 +6,6 @@ import fnmatch
 import hashlib
 import inspect
 import json
-import shlex
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
@@ -16,10 +15,12 @@ from pyspark.sql import DataFrame
 
 from pipeline.config_sections import Selection
 from pipeline.detect import DETECTORS
-from pipeline.spark import detect_inputs, trust
+from pipeline.replay import known_defects
+from pipeline.spark import detect_inputs, trust, version_inputs
 from pipeline.spark.places import Replica, places
 from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
+from pipeline.spark.version_inputs import Proven
 from pipeline.text import sanitise
 from schemas import gold
 
@@ -83,13 +84,27 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
     rows = raw.toArrow().to_pylist()
     places = _places(run, rows)
     ceilings = trust.ceilings(run.plan)
+    advised = _with_causes(rows, lambda: version_inputs.proven(run))
     merged: dict[str, Finding] = {}
-    for row in rows:
+    for row in advised:
         finding = _finish(row, places)
         finding["certainty"] = trust.capped(finding["certainty"], ceilings.get(row["copy"]))
         known = merged.get(finding["finding_id"])
         merged[finding["finding_id"]] = finding if known is None else _merge(known, finding)
     return order(list(merged.values()))
+
+
+def _with_causes(rows: list[Finding], proven: Callable[[], Proven]) -> list[Finding]:
+    """Adds to each advice the defects that may be behind it, but none that its brokers are proven to have fixed."""
+    if not any((row["code"], row["class"]) in known_defects.CAUSES for row in rows):
+        return rows
+    bound_at = proven()
+    advised = []
+    for row in rows:
+        at = row["last_timestamp_ms"] or row["first_timestamp_ms"]
+        causes = known_defects.told(row["code"], row["class"], bound_at(row["copy"], at))
+        advised.append(row | {"advice": f"{row['advice']} {causes}"} if causes else row)
+    return advised
 
 
 class _Inputs:
@@ -156,21 +171,10 @@ def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]
                 {**holder, "file": file, "offset": place["offset"], "what": place["what"]}
             )
     finding["evidence"] = evidence
-    finding["advice"] = _quoted(finding)
     for name in _TEXTS:
         if finding[name] is not None:
             finding[name] = sanitise(finding[name])
     return finding
-
-
-def _quoted(finding: Finding) -> str:
-    """The advice with ids that a shell would act on in quotes: people paste its commands."""
-    advice: str = finding["advice"] or ""
-    ids = {finding[name] or "" for name in ("topic", "transactional_id", "group_id")}
-    for one in sorted(ids, key=len, reverse=True):
-        if shlex.quote(one) != one and one:
-            advice = advice.replace(one, shlex.quote(one))
-    return advice
 
 
 def _merge(one: Finding, other: Finding) -> Finding:

@@ -29,7 +29,9 @@ _ADVICE = {
     "resent": "Look for an epoch bump, an expired batch or a restart in the producer's log at that time. "
     "Idempotence ends with the session: delivery.timeout.ms above the longest failover, or transactions where a "
     "record must not come twice.",
-    "repeated": "Ask the application whether it sent the record again after a restart.",
+    "repeated": "Ask the application whether it sent the record again after a restart. Where it must not: commit what "
+    "it read together with what it writes (transactional.id, sendOffsetsToTransaction; Kafka Streams: "
+    "processing.guarantee=exactly_once_v2).",
 }
 
 

@@ -110,7 +110,9 @@ def _shared(shared_producer: DataFrame) -> DataFrame:
         title="producer id {producer_id} is held by {ids} transactional ids",
         explanation="Producer id {producer_id} was given to {one} and to {other}: their sequences and "
         "transactions mix.",
-        advice="KAFKA-15552: duplicate id blocks during the ZooKeeper migration; restart the producers and upgrade.",
+        advice="Give one of the two applications a new transactional.id: an id keeps its producer id over restarts "
+        "until it expires or its epochs end. Brokers before 3.5.2, 3.6.1 and 3.7.0 could give a block of producer ids "
+        "twice while they moved from ZooKeeper to KRaft (KAFKA-15552); what was given then stays in use.",
         refuted_by="nothing short of a damaged record: both records are in the log",
         evidence=[],
     )
@@ -153,8 +155,8 @@ def _stuck(transaction_partition: DataFrame, coordinator_newest: DataFrame) -> D
             "marker and wrote no Complete*.",
             waited=F.col("newest_ms") - last,
         ),
-        advice="Restart the broker that leads this coordinator partition. Fixed causes: KAFKA-9777 "
-        "in 2.6.0, KAFKA-16352 in 3.8.0, KAFKA-17877 in 4.0.0.",
+        advice="Restart the broker that leads this coordinator partition: it sends the markers again on loading and "
+        "writes Complete*.",
         refuted_by="a Complete* record of the id that is not in the copy",
         evidence=[in_coordinator("prepare_offset", "Prepare*")],
     )

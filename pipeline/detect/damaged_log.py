@@ -87,8 +87,9 @@ def _bytes(damage: DataFrame) -> DataFrame:
             is_normal, F.lit("Nothing to do: normal for a copy taken while the broker ran.")
         ).otherwise(
             F.lit(
-                "Copy the file again and compare; when it is the same, take the partition from "
-                "another replica. Verdicts that need these bytes say so."
+                "Copy the file again and compare (kafka-dump-log.sh --files reads it too). Where the broker has it so "
+                "and other replicas are in sync, stop that broker and move the partition's folder away: it is "
+                "fetched again. Verdicts that need these bytes say so."
             )
         ),
         refuted_by="another copy of the same file that reads well",

@@ -1,7 +1,8 @@
 """The common shape of what detectors return, before ids and file positions are filled in.
 
 Detectors write texts as templates: `{topic}` stands for the column of that name in the offending row, and
-`{count:batch|batches}` for the number in it with the word that fits: `1 batch`, `2 batches`.
+`{count:batch|batches}` for the number in it with the word that fits: `1 batch`, `2 batches`. `{topic:shell}` is a
+word of a command that people paste: in quotes wherever a shell would act on it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ FILLED_LATER = ("run_id", "finding_id", "status", "evidence")
 COLUMNS = tuple(column for column in FINDING.columns if column.name not in FILLED_LATER)
 TRANSACTION_STATE = "__transaction_state"
 CONSUMER_OFFSETS = "__consumer_offsets"
+SHELL = "shell"
+_PLAIN_WORD = r"\A[A-Za-z0-9_@%+=:,./-]+\z"
 
 
 def findings(rows: DataFrame, *, evidence: list[Column], **columns: Column | str) -> DataFrame:
@@ -155,7 +158,7 @@ def text(template: str, *columns: Column, **named: Column) -> Column:
 
     Args:
         template: `{}` takes the next of `columns`, `{name}` is `named[name]` or else the row's column;
-            `{name:batch|batches}` puts the word for one or for several behind it.
+            `{name:batch|batches}` puts the word for one or for several behind it, `{name:shell}` quotes it.
         *columns: As many as there are `{}`.
         **named: What is not a column of the row by itself.
     """
@@ -165,11 +168,19 @@ def text(template: str, *columns: Column, **named: Column) -> Column:
         pieces.append(F.lit(literal))
         if name is not None:
             value = named.get(name, F.col(name)) if name else next(rest)
-            pieces.append(F.coalesce(value.cast("string"), F.lit("none")))
-            if words:
+            said = F.coalesce(value.cast("string"), F.lit("none"))
+            pieces.append(_word(said) if words == SHELL else said)
+            if words and words != SHELL:
                 one, _, many = words.partition("|")
                 pieces.append(F.when(value == 1, F.lit(f" {one}")).otherwise(F.lit(f" {many}")))
     return pieces[0] if len(pieces) == 1 else F.concat(*pieces)
+
+
+def _word(value: Column) -> Column:
+    """One word for a shell, as `shlex.quote` makes it."""
+    inner = F.replace(value, F.lit("'"), F.lit("'\"'\"'"))
+    quoted = F.concat(F.lit("'"), inner, F.lit("'"))
+    return F.when(value.rlike(_PLAIN_WORD), value).otherwise(quoted)
 
 
 def by_label(label: Column, texts: Mapping[str, str]) -> Column:

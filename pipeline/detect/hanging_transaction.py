@@ -34,7 +34,7 @@ FIXED_IN = {
     "not_in_transaction": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0; by a "
     "coordinator that skips partitions without a leader: KAFKA-20734, from 4.3.0 on, open in 4.4.0",
     "epoch_mismatch": "KIP-890: verification in 3.6, of offsets in 3.7; transaction.version 2 in 4.0",
-    "prepare_stuck": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0",
+    "prepare_stuck": "KAFKA-9777 in 2.6.0; KAFKA-16352 in 3.8.0; KAFKA-17877 in 4.0.0",
     "*": "no single defect",
 }
 
@@ -48,17 +48,17 @@ _WHY = {
     "snapshot_only": "no batch of it is left, only the producer snapshot holds it open",
 }
 _ABORT = (
-    "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {topic} --partition {partition} "
+    "kafka-transactions.sh --bootstrap-server <host:port> abort --topic {topic:shell} --partition {partition} "
     "--start-offset {first_offset}"
 )
 _OLD_ABORT = (
-    " (brokers older than 3.0: kafka-transactions.sh --bootstrap-server <host:port> abort --topic {topic} "
+    " (brokers older than 3.0: kafka-transactions.sh --bootstrap-server <host:port> abort --topic {topic:shell} "
     "--partition {partition} --producer-id {producer_id} --producer-epoch {max_epoch} "
     "--coordinator-epoch {coordinator_epoch})"
 )
 _COORDINATOR = (
     "CoordinatorId in the output of this command is that broker: kafka-transactions.sh --bootstrap-server "
-    "<host:port> describe --transactional-id {transactional_id}"
+    "<host:port> describe --transactional-id {transactional_id:shell}"
 )
 _DO_NOT_ABORT = (
     "Do not abort: it could tear a live transaction. Copy every partition of __transaction_state "
@@ -112,7 +112,7 @@ def _advice() -> Column:
     abort = text(_ABORT + _OLD_ABORT, coordinator_epoch=coordinator_epoch)
     describe = text(
         "kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id "
-        "{transactional_id}; only when it does not list {topic}-{partition}: "
+        "{transactional_id:shell}; only when it does not list {topic}-{partition}: "
     )
     return (
         F.when(
@@ -148,8 +148,8 @@ def _advice() -> Column:
             F.col("label") == "prepare_stuck",
             text(
                 "Do not abort by hand: the outcome is decided. Bring the partition's leader back, then restart the "
-                "broker that leads the coordinator's partition: it resends the markers on loading. Fixed causes: "
-                "KAFKA-9777 in 2.6.0, KAFKA-16352 in 3.8.0. " + _COORDINATOR
+                "broker that leads the coordinator's partition: it resends the markers on loading. "
+                + _COORDINATOR
             ),
         )
         .when(

@@ -29,7 +29,8 @@ _ADVICE = {
     "anew after one.",
     "timeout_above_max": "Compare transaction.max.timeout.ms of the brokers; set transaction_max_timeout_ms of this "
     "audit to it. Lower the producers' transaction.timeout.ms: so long a crashed one holds consumers up.",
-    "interleaved_producers": "Stop the older instance: it works under a producer id that nobody fences any more.",
+    "interleaved_producers": "Stop the older instance: it works under a producer id that nobody fences any more. An id "
+    "gets another producer id when it expires: transactional.id.expiration.ms above the longest pause.",
 }
 
 

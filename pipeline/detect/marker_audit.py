@@ -39,8 +39,9 @@ from pipeline.detect.finding import (
 CODE = "marker_audit"
 NEEDS = ("batch", "txn_state")
 FIXED_IN = {
-    "missing": "by the cleaner: KAFKA-8351 in 2.2.2, 2.3.0; KAFKA-14055 in 3.0.2, 3.1.2, 3.2.1, 3.3.0; by a "
-    "coordinator that skips partitions without a leader: KAFKA-20734, from 4.3.0 on, open in 4.4.0",
+    "missing": "by the cleaner: KAFKA-8351 in 2.2.2, 2.3.0; KAFKA-13727 in 2.8.2, 3.0.2, 3.1.1, 3.2.0; "
+    "KAFKA-14055 in 3.0.2, 3.1.2, 3.2.1, 3.3.0; by a coordinator that skips partitions without a leader: "
+    "KAFKA-20734, from 4.3.0 on, open in 4.4.0",
     "wrong_epoch": "KAFKA-19446 (KIP-1228) in 4.2.0",
     "early_completion": "KAFKA-17877 in 4.0.0",
     "*": "no defect known",
@@ -101,7 +102,7 @@ def _missing(transaction_partition: DataFrame) -> DataFrame:
         ),
         advice="Look for the open transaction in this partition (hanging_transaction), for a time when the partition "
         "had no leader (KAFKA-20734: from 4.3.0 on, open in 4.4.0, its marker is skipped then) and for a marker that "
-        "the cleaner removed (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
+        "the cleaner removed.",
         refuted_by="the marker, in a segment that is not in the copy",
         evidence=[in_coordinator("prepare_offset", "decision")],
     )

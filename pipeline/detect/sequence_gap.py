@@ -27,7 +27,7 @@ FIXED_IN = "depends on the cause: producer expiry (KIP-854, 3.4), unclean electi
 _ADVICE = {
     "lost": "Look for delivery errors in the producer's log at that time, and send what is missing again. "
     "At a leader change: unclean.leader.election.enable=false, min.insync.replicas=2, acks=all. After an expiry: "
-    "producer.id.expiration.ms above the longest pause of a producer.",
+    "producer.id.expiration.ms above the longest pause of a producer (before 3.4: transactional.id.expiration.ms).",
     "reset": "Nothing to do, unless the producer's log shows delivery errors at that time.",
 }
 

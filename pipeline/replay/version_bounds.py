@@ -21,6 +21,8 @@ Version = tuple[int, ...]
 Leader = tuple[int, str, int, int]
 """Copy, topic, partition, leader epoch."""
 Key = TypeVar("Key")
+ALL_NEW: Version = (4, 0)
+"""What a value of version 1 in `__transaction_state` proves of every broker."""
 NAMES_PREVIOUS_ID = -2
 """In the place of a value's version: a value of `__transaction_state` that holds PreviousProducerId."""
 
@@ -40,8 +42,8 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[tuple[str, int], Format] = {
-    (TXN_TOPIC, 1): Format((4, 0), (4, 0), "a value of version 1"),
-    (TXN_TOPIC, NAMES_PREVIOUS_ID): Format((4, 3), (4, 0), "a value with PreviousProducerId"),
+    (TXN_TOPIC, 1): Format(ALL_NEW, ALL_NEW, "a value of version 1"),
+    (TXN_TOPIC, NAMES_PREVIOUS_ID): Format((4, 3), ALL_NEW, "a value with PreviousProducerId"),
     (OFFSETS_TOPIC, 2): Format((2, 1), None, "a value of version 2"),
     (OFFSETS_TOPIC, 3): Format((2, 1), None, "a value of version 3"),
     (OFFSETS_TOPIC, 4): Format((4, 1), None, "a value of version 4"),

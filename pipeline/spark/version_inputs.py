@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.replay import version_bounds
+from pipeline.replay.coverage import NEVER
 from pipeline.replay.statement import Statement
-from pipeline.replay.version_bounds import NAMES_PREVIOUS_ID, Evidence
+from pipeline.replay.version_bounds import ALL_NEW, NAMES_PREVIOUS_ID, Evidence, Version, parsed
 from pipeline.spark import stated, stored
+from pipeline.spark.race_inputs import fixed_from_ms
 from pipeline.spark.replica_facts import ReplicaFacts
 from pipeline.spark.run import Run
 from pipeline.spark.tables import Held
@@ -29,6 +31,8 @@ _COLUMNS = (
 _FORMAT = _COLUMNS[:3]
 First = dict[tuple[int, int, int], tuple[int, int]]
 """Replica id, leader epoch, value version (or `NAMES_PREVIOUS_ID`) -> first offset and its time."""
+Proven = Callable[[int, int | None], Version | None]
+"""Copy and time (ms; None where unknown) -> the version that all brokers had at least by then."""
 
 
 def version_bound(run: Run) -> Held:
@@ -129,3 +133,28 @@ def fixed_coordinators(run: Run, defect: tuple[str, str]) -> list[tuple[int, int
     """The same of the transaction coordinators of a run."""
     found = evidence(run.facts, _first(run, bronze.TXN_STATE))
     return fixed_leaders(found, TXN_TOPIC, defect)
+
+
+def proven(run: Run) -> Proven:
+    """What is known of all brokers' version by a time: what the user said, or what formats prove."""
+    given = parsed(run.config.kafka_version)
+    first: dict[int, int] = {}
+    for (replica, _, version), (_, ms) in _first(run, bronze.TXN_STATE).items():
+        if version >= 1 or version == NAMES_PREVIOUS_ID:
+            first[replica] = min(ms, first.get(replica, ms))
+    return bound_at(given, fixed_from_ms(run, first))
+
+
+def bound_at(given: Version | None, from_ms: Mapping[int, int]) -> Proven:
+    """The lower bound at a time.
+
+    Args:
+        given: The version that the user gave; it holds for all times.
+        from_ms: Copy -> time from which its brokers are 4.0 or later.
+    """
+
+    def bound(copy: int, ms: int | None) -> Version | None:
+        is_proven = copy in from_ms and from_ms[copy] <= (NEVER if ms is None else ms)
+        return max(filter(None, (given, ALL_NEW if is_proven else None)), default=None)
+
+    return bound
