@@ -36,7 +36,8 @@ class Left(NamedTuple):
         batches: The log.
         open: Producers with an open transaction.
         aborted: Of the transactions that still have data: producer, first and last offset, last stable offset.
-        index: Entries of the transaction index, where the case names them: producer, first and last offset.
+        index: Entries of the transaction index, where the case or a segment that was not cleaned names them: producer,
+            first and last offset.
         last: Producer -> last sequence, where the case names them.
         repeated: Batches that the leader knows again.
     """
@@ -108,7 +109,7 @@ CLEANED = [
     ]),
     Cleaned("testCleanWithTransactionsSpanningSegments", [
         Left([txn(2, 0, THREE), txn(6, 2, TWO), *SPANNING[:1], txn(10, 2, ONE), *SPANNING[1:], txn(16, 4, ONE),
-              marker(18, ABORT)], aborted=((TWO, 6, 12, 2), (ONE, 10, 18, 19))),
+              marker(18, ABORT)], aborted=((TWO, 6, 12, 2), (ONE, 10, 18, 19)), index=((TWO, 4, 12), (ONE, 0, 18))),
         Left([txn(2, 0, THREE), *SPANNING, marker(18, ABORT), data(19, 4, producer_id=TWO), data(20, 6)],
              open=(ONE, TWO)),
     ]),

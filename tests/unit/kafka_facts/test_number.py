@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from types import ModuleType
 
+from tests.unit.kafka_facts import test_byte_facts as raw
 from tests.unit.kafka_facts import test_cleaner_facts as cleaner
 from tests.unit.kafka_facts import test_coordinator_facts as coordinator
 from tests.unit.kafka_facts import test_group_load_facts as classic
@@ -14,7 +15,7 @@ from tests.unit.kafka_facts import test_index_facts as indexes
 from tests.unit.kafka_facts import test_log_facts as logs
 from tests.unit.kafka_facts import test_producer_state_facts as producers
 
-_CASE = re.compile(r"\w+Test\.(test|should|update)\w+")
+_CASE = re.compile(r"\w+Test\.(test|should|update|build)\w+")
 """Class and case as Kafka names them; other rows have names in words."""
 
 
@@ -26,6 +27,7 @@ def test_there_are_enough() -> None:
             *offsets.STORIES,
             *classic.STORIES,
             *coordinator.CASES,
+            *raw.TABLES,
         ],
         "GroupMetadataManagerTest": classic.VALUES,
         "LogCleanerTest": cleaner.CLEANED,
@@ -38,7 +40,7 @@ def test_there_are_enough() -> None:
         for fact in facts
     }
     cases = {name for name in named if _CASE.fullmatch(name)}
-    for module in (cleaner, classic, indexes, logs):
+    for module in (cleaner, classic, indexes, logs, raw):
         cases |= set(alone(module))
     print(Counter(name.partition(".")[0] for name in sorted(cases)))
     print(len(cases), "cases,", sum(map(len, rows.values())), "rows")
