@@ -103,8 +103,17 @@ def _with_causes(rows: list[Finding], proven: Callable[[], Proven]) -> list[Find
     for row in rows:
         at = row["last_timestamp_ms"] or row["first_timestamp_ms"]
         causes = known_defects.told(row["code"], row["class"], bound_at(row["copy"], at))
-        advised.append(row | {"advice": f"{row['advice']} {causes}"} if causes else row)
+        advised.append(row | {"advice": _joined(row["advice"], causes)} if causes else row)
     return advised
+
+
+def _joined(advice: str, causes: str) -> str:
+    """A command at the end of an advice ends there, for whoever copies it."""
+    return (
+        f"{advice} {causes}"
+        if advice.endswith(".")
+        else f"{advice}; {causes[:1].lower()}{causes[1:]}"
+    )
 
 
 class _Inputs:

@@ -80,7 +80,10 @@ def read(seen: dict[str, Any]) -> str:
             ("batches", ("batch", "batches")),
         )
     )
-    return f"{partitions} ({replicas}), {segments}, {size}, {batches}"
+    told = f"{partitions} ({replicas}), {segments}, {size}, {batches}"
+    copies = seen.get("copies", 1)
+    apart = "copies of the cluster at several times; the files of a finding's evidence say which it is of"
+    return told if copies == 1 else f"{told}, in {copies} {apart}"
 
 
 def utc(timestamp_ms: int) -> str:

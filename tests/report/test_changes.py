@@ -206,3 +206,10 @@ def test_the_application_stands_in_markdown_and_junit() -> None:
     assert "application:" not in junit(about, [other], 10)
     about["application_pattern"] = "(?P<application>p).*"
     assert "  application: p\n" in junit(about, [other], 10)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_several_copies_are_told_as_that(copies: int, tmp_path: Path) -> None:
+    about = summary(coverage=summary()["coverage"] | {"copies": copies})
+    texts = (_page(tmp_path, [], about), markdown(about, [], 10, "out"))
+    assert ["at several times" in one for one in texts] == [copies > 1] * 2

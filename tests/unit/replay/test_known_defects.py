@@ -10,6 +10,7 @@ from pipeline.findings import _with_causes
 from pipeline.replay.coverage import NEVER
 from pipeline.replay.known_defects import CAUSES, told
 from pipeline.replay.version_bounds import ALL_NEW, parsed
+from pipeline.report.advice import commands
 from pipeline.spark.version_inputs import Proven, bound_at
 
 NOW = 1_795_000_000_000
@@ -53,6 +54,15 @@ def test_the_same_under_brokers_that_have_the_fixes_names_none() -> None:
     assert _advice(bound_at(None, {0: NEVER})) == "Restart."
     assert "9777" not in _advice(bound_at(parsed("3.9.1"), {}))
     assert "17877" in _advice(bound_at(parsed("3.9.1"), {}))
+
+
+def test_a_command_at_the_end_is_copied_without_them() -> None:
+    command = "kafka-transactions.sh --bootstrap-server <host:port> describe --transactional-id a-1"
+    row = STUCK | {"advice": f"Restart. {command}", "first_timestamp_ms": None}
+    (said,) = _with_causes([row | {"last_timestamp_ms": None}], lambda: UNKNOWN)
+    assert f"{command}; known causes in older brokers: KAFKA-9777" in said["advice"]
+    ids = {"topic": "t", "transactional_id": "a-1", "group_id": None}
+    assert commands(said | ids) == [command]
 
 
 @pytest.mark.parametrize(("ms", "is_named"), [(NOW - 1, True), (NOW, False), (None, True)])
