@@ -3,11 +3,10 @@
 Promise: every record follows legally from the one before (Kafka: `TransactionMetadata.completeTransitionTo`,
 `TransactionState.validPreviousStates`).
 
-Rule: an illegal transition; a partition set that shrank; an epoch or producer id that may not
-follow; a state that is never
-written; an id in the wrong partition; one producer id held by two ids; a timeout changed outside
-InitProducerId; Prepare*
-that stays although all markers are there (`prepare_with_all_markers`); an epoch bumped twice (`double_epoch_bump`).
+Rule: an illegal transition; a partition set that shrank; an epoch or producer id that may not follow; a state that is
+never written, or an Empty that lists partitions; an id in the wrong partition; one producer id held by two ids; a
+timeout changed outside InitProducerId; Prepare* that stays although all markers are there
+(`prepare_with_all_markers`); an epoch bumped twice (`double_epoch_bump`).
 
 Normal: a step written again after a failed append (`repeated_append`); gaps in history that the
 cleaner cut; epochs that

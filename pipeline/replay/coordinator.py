@@ -96,14 +96,15 @@ def step(
         The new state, what the record means, and the transaction that it ended, if it ended one.
     """
     last = state.last
-    if record.state is not None and record.state not in LEGAL_PREVIOUS:
+    never = _never_written(record)
+    if never is not None:
         fact = Step(
             "first_retained" if last is None else "init_retry",
             0,
             last.state if last else None,
             last.producer_epoch if last else None,
             "impossible_state_on_disk",
-            f"{state_name(record.state)} is never written to the log",
+            never,
         )
         return state, fact, None
     if last is None or last.state is None:
@@ -136,6 +137,15 @@ def step(
     fact = Step(cause, version, last.state, last.producer_epoch, *(problem or (None, None)))
     transaction, done = _advance(state, record, cause, version)
     return IdState(record, last, transaction, done or state.earlier), fact, done
+
+
+def _never_written(record: Record) -> str | None:
+    """Why no coordinator writes such a record (Kafka: `TransactionLog.valueToBytes`); None where one may."""
+    if record.state is not None and record.state not in LEGAL_PREVIOUS:
+        return f"{state_name(record.state)} is never written to the log"
+    if record.state == EMPTY and record.partitions:
+        return "Empty is never written with partitions"
+    return None
 
 
 def _is_severed(last: Record, record: Record) -> bool:
@@ -230,7 +240,7 @@ def _without_last(state: IdState, earlier: Transaction | None) -> Transaction | 
     assert state.before is not None
     if last.state in COMPLETE and earlier is not None:
         return not_completed(earlier, state.before)
-    if transaction is None or transaction.first_step_offset == last.offset:
+    if transaction is None or transaction.first_step_offset > state.before.offset:
         return None
     if last.state in PREPARE:
         return not_prepared(transaction)

@@ -6,7 +6,7 @@ When followers lag, the coordinator drops its pending state while the record sta
 
 from __future__ import annotations
 
-from pipeline.replay.transaction_state import ONGOING, PREPARE, Record
+from pipeline.replay.transaction_state import ONGOING, PREPARE, PREPARE_ABORT, Record
 from pipeline.replay.transition_rules import problem as rule_broken
 
 FAILED_APPEND_MS = 1000
@@ -17,11 +17,13 @@ def is_repeat(last: Record, record: Record, rule: str) -> bool:
     """The same step again, or a Prepare* replaced by another before Complete*: a failed append."""
     if rule == "partition_set_shrank" and not waited(last, record):
         return False
-    same_id = record.producer_id == last.producer_id
-    near = record.producer_epoch - last.producer_epoch in (0, 1)
+    if record.producer_id != last.producer_id:
+        return False
+    bump = record.producer_epoch - last.producer_epoch
     if record.state in PREPARE and last.state in PREPARE:
-        return same_id and near
-    return record.state == last.state and same_id and near
+        # Only a fence takes another epoch the second time; a client's EndTxn comes again with its own.
+        return bump == 0 or (bump == 1 and record.state == PREPARE_ABORT)
+    return record.state == last.state and bump == 0
 
 
 def is_plain_repeat(last: Record, record: Record) -> bool:

@@ -25,7 +25,7 @@ from tests.unit.replay.histories import (
 INIT, BEGIN = row(EMPTY), row(ONGOING)
 COMMIT = [row(PREPARE_COMMIT), row(COMPLETE_COMMIT)]
 ABORT = [row(PREPARE_ABORT), row(COMPLETE_ABORT)]
-HIGH = 32766
+HIGH, LAST = 32766, 32767
 NEW_ID = {"producer_id": 2}
 
 
@@ -143,6 +143,16 @@ PAIRS = [
         [INIT, BEGIN, row(PREPARE_ABORT, 1)],
     ),
     Pair(
+        "the last epoch is given away", 0,
+        [row(EMPTY, HIGH), row(EMPTY, LAST)], "epoch_rule",
+        [row(EMPTY, HIGH), row(EMPTY, 0, **NEW_ID)],
+    ),
+    Pair(
+        "a second commit with another epoch", 2,
+        [INIT, BEGIN, row(PREPARE_COMMIT, 1), row(PREPARE_COMMIT, 2)], "illegal_transition",
+        [INIT, BEGIN, row(PREPARE_COMMIT, 1), row(PREPARE_COMMIT, 1)],
+    ),
+    Pair(
         "prepare lists less", 0,
         [INIT, row(ONGOING, 0, partitions="a+b"), row(PREPARE_COMMIT, 0, partitions="a")],
         "partition_set_shrank",
@@ -161,6 +171,11 @@ PAIRS = [
         "PrepareEpochFence is on disk", 0,
         [INIT, BEGIN, row(FENCE, 1)], "impossible_state_on_disk",
         [INIT, BEGIN, row(PREPARE_ABORT, 1)],
+    ),
+    Pair(
+        "Empty lists partitions", 0,
+        [INIT, BEGIN, *ABORT, row(EMPTY, 1, partitions="a")], "impossible_state_on_disk",
+        [INIT, BEGIN, *ABORT, row(EMPTY, 1)],
     ),
 ]  # fmt: skip
 

@@ -181,8 +181,10 @@ def test_a_partition_whose_append_failed_was_never_promised() -> None:
     assert [name for name, _ in one.added] == ["a\x000"]
 
 
-def test_a_transaction_whose_first_append_failed_never_was() -> None:
-    history = replayed([INIT, BEGIN, row(EMPTY, 1, **LATE)])
+@pytest.mark.parametrize("attempts", [1, 2, 3])
+def test_a_transaction_whose_first_append_failed_never_was(attempts: int) -> None:
+    again = [row(ONGOING, 0, **LATE)] * (attempts - 1)
+    history = replayed([INIT, BEGIN, *again, row(EMPTY, 1, **LATE)])
     assert violations(history) == []
     assert history.transactions == []
 
