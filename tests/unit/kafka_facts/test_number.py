@@ -9,6 +9,9 @@ from types import ModuleType
 from tests.unit.kafka_facts import test_byte_facts as raw
 from tests.unit.kafka_facts import test_cleaner_facts as cleaner
 from tests.unit.kafka_facts import test_coordinator_facts as coordinator
+from tests.unit.kafka_facts import test_coordinator_log_facts as coordinator_log
+from tests.unit.kafka_facts import test_coordinator_metadata_facts as metadata
+from tests.unit.kafka_facts import test_coordinator_value_facts as values
 from tests.unit.kafka_facts import test_group_load_facts as classic
 from tests.unit.kafka_facts import test_group_offset_facts as offsets
 from tests.unit.kafka_facts import test_index_facts as indexes
@@ -26,7 +29,15 @@ def test_there_are_enough() -> None:
             *logs.STORIES,
             *offsets.STORIES,
             *classic.STORIES,
-            *coordinator.CASES,
+            *coordinator.WRITTEN,
+            *coordinator.REFUSED,
+            *coordinator_log.WRITTEN,
+            *coordinator_log.REFUSED,
+            *metadata.WRITTEN,
+            *metadata.REFUSED,
+            *values.READ,
+            *values.VERSIONS,
+            *values.REFUSED,
             *raw.TABLES,
         ],
         "GroupMetadataManagerTest": classic.VALUES,
@@ -40,7 +51,7 @@ def test_there_are_enough() -> None:
         for fact in facts
     }
     cases = {name for name in named if _CASE.fullmatch(name)}
-    for module in (cleaner, classic, indexes, logs, raw):
+    for module in (cleaner, classic, indexes, logs, metadata, raw, values):
         cases |= set(alone(module))
     print(Counter(name.partition(".")[0] for name in sorted(cases)))
     print(len(cases), "cases,", sum(map(len, rows.values())), "rows")
