@@ -51,6 +51,13 @@ WRITTEN = [
     Written(OF, "testTolerateUpdateTimeResetDuringProducerIdRotation", 0,
             [row(EMPTY, 1, **LONG_AGO), row(EMPTY, 0, **BACK, **LONG_AGO, **NEW_ID)], "init_again",
             {"start_ms": 1}),
+    # Kafka 4.1 and later: an Empty has no start.
+    Written(OF, "testTolerateUpdateTimeShiftDuringEpochBump", 0,
+            [row(EMPTY, 1, **LONG_AGO), row(EMPTY, 2, **BACK, start_ms=-1)], "init_again",
+            {"start_ms": -1}),
+    Written(OF, "testTolerateUpdateTimeResetDuringProducerIdRotation", 0,
+            [row(EMPTY, 1, **LONG_AGO), row(EMPTY, 0, **BACK, start_ms=-1, **NEW_ID)], "init_again",
+            {"start_ms": -1}),
     Written(OF, "testTolerateTimeShiftDuringAddPartitions", 0,
             [row(EMPTY, 1), row(ONGOING, 1, **BACK), row(ONGOING, 1, **BACK, partitions="a+b")],
             "add_partitions add_partitions",

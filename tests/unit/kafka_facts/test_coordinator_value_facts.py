@@ -22,16 +22,16 @@ from tests.unit.replay.histories import (
     row,
 )
 
-OF = "TransactionLogTest"
+OF, SERDE = "TransactionLogTest", "TransactionCoordinatorRecordSerdeTest"
 FIVE = (("topic1", 0), ("topic1", 1), ("topic2", 0), ("topic2", 1), ("topic2", 2))
 FUTURE = 32767
 
 
 class Read(NamedTuple):
-    """A value, or the text of a dump's line, and what it says."""
+    """A value (None: a tombstone), or the text of a dump's line, and what it says."""
 
     name: str
-    source: bytes | str
+    source: bytes | str | None
     says: dict[str, Any]
     of: str = OF
 
@@ -64,6 +64,27 @@ READ = [
          {"producer_id": 1000, "producer_epoch": 100, "txn_timeout_ms": 1000,
           "state": COMPLETE_COMMIT, "partitions": (("topic", 1),), "last_update_ms": 2000,
           "start_ms": 3000}),
+    Read("testAllPersistedFieldsRoundTrip",
+         builders.txn_value(PREPARE_COMMIT, version=1, producer_id=100, producer_epoch=5,
+                            timeout_ms=1000, partitions=FIVE, last_update_ms=750, start_ms=500,
+                            previous_producer_id=50, next_producer_id=200, next_producer_epoch=10,
+                            client_transaction_version=2),
+         {"producer_id": 100, "previous_producer_id": 50, "next_producer_id": 200,
+          "producer_epoch": 5, "next_producer_epoch": 10, "state": PREPARE_COMMIT,
+          "txn_timeout_ms": 1000, "start_ms": 500, "last_update_ms": 750, "partitions": FIVE,
+          "client_transaction_version": 2}),
+    Read("shouldReturnTxnTombstoneForNullValue", None, {"value_version": None}),
+    Read("testDeserialize", builders.txn_value(EMPTY, version=0, producer_id=0, timeout_ms=0,
+                                               last_update_ms=0, start_ms=0),
+         {"transactional_id": "id", "producer_id": 0, "state": EMPTY, "partitions": (),
+          "value_version": 0}, SERDE),
+    Read("testDeserializeWithTombstoneForValue", None,
+         {"transactional_id": "id", "value_version": None}, SERDE),
+    *(
+        Read("testDeserializeAllRecordTypes", builders.txn_value(EMPTY, version=version),
+             {"transactional_id": "id", "value_version": version}, SERDE)
+        for version in (0, 1)
+    ),
     Read("testTransactionMetadataParsing",
          "producerId:1334,producerEpoch:0,state=Ongoing,partitions=[topic-0],"
          "txnLastUpdateTimestamp=0,txnTimeoutMs=1000",
@@ -87,13 +108,38 @@ REFUSED = [
 ]  # fmt: skip
 
 
+class Unreadable(NamedTuple):
+    """Bytes of key and value that are no record, and why."""
+
+    name: str
+    key: bytes
+    value: bytes
+    reason: str
+    of: str = SERDE
+
+
+KEY, SHORT = builders.txn_key("id"), struct.pack(">h", 0)
+UNREADABLE = [
+    Unreadable("testReadTxnRecordKeyCanReadUnknownMessage", struct.pack(">hh", FUTURE, 0), b"",
+               "bad_version", OF),
+    Unreadable("testReadReturnsUnknownValueVersionForInvalidValue", KEY, struct.pack(">h", FUTURE),
+               "bad_version", OF),
+    Unreadable("testDeserializeWithInvalidRecordType", struct.pack(">h", 255) + bytes(62),
+               bytes(64), "bad_version"),
+    Unreadable("testDeserializeWithKeyEmptyBuffer", b"", bytes(64), "bad_record"),
+    Unreadable("testDeserializeWithValueEmptyBuffer", KEY, b"", "bad_record"),
+    Unreadable("testDeserializeWithInvalidKeyBytes", SHORT, SHORT, "bad_record"),
+    Unreadable("testDeserializeWithInvalidValueBytes", KEY, SHORT, "bad_record"),
+]  # fmt: skip
+
+
 def says(entry: txn_state.TxnEntry, names: dict[str, Any]) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in names}
 
 
 @pytest.mark.parametrize("case", READ, ids=lambda case: case.name)
 def test_what_a_value_says(case: Read) -> None:
-    if isinstance(case.source, bytes):
+    if not isinstance(case.source, str):
         entry = txn_state.decode(builders.txn_key("id"), case.source)
     else:
         key = " key: transaction_metadata::transactionalId=id payload: "
@@ -111,11 +157,13 @@ def test_what_no_value_says(case: Refused) -> None:
     check_refused(case)
 
 
-def test_a_key_of_another_version_is_told() -> None:
-    """`TransactionLogTest.testReadTxnRecordKeyCanReadUnknownMessage`: with its version."""
-    with pytest.raises(WireError, match=str(FUTURE)) as told:
-        txn_state.decode(struct.pack(">hh", FUTURE, 0), b"")
-    assert told.value.reason == "bad_version"
+@pytest.mark.parametrize("case", UNREADABLE, ids=lambda case: case.name)
+def test_what_is_no_record(case: Unreadable) -> None:
+    with pytest.raises(WireError) as told:
+        txn_state.decode(case.key, case.value)
+    assert told.value.reason == case.reason
+    if case.reason == "bad_version":
+        assert str(told.value).endswith(("32767", "255"))
 
 
 def test_records_beside_one_of_another_version_are_read() -> None:

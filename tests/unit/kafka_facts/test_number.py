@@ -11,6 +11,7 @@ from tests.unit.kafka_facts import test_cleaner_facts as cleaner
 from tests.unit.kafka_facts import test_coordinator_facts as coordinator
 from tests.unit.kafka_facts import test_coordinator_log_facts as coordinator_log
 from tests.unit.kafka_facts import test_coordinator_metadata_facts as metadata
+from tests.unit.kafka_facts import test_coordinator_v2_facts as epochs
 from tests.unit.kafka_facts import test_coordinator_value_facts as values
 from tests.unit.kafka_facts import test_group_load_facts as classic
 from tests.unit.kafka_facts import test_group_offset_facts as offsets
@@ -18,7 +19,7 @@ from tests.unit.kafka_facts import test_index_facts as indexes
 from tests.unit.kafka_facts import test_log_facts as logs
 from tests.unit.kafka_facts import test_producer_state_facts as producers
 
-_CASE = re.compile(r"\w+Test\.(test|should|update|build)\w+")
+_CASE = re.compile(r"\w+Test\.([tT]est|should|update|build)\w+")
 """Class and case as Kafka names them; other rows have names in words."""
 
 
@@ -35,7 +36,10 @@ def test_there_are_enough() -> None:
             *coordinator_log.REFUSED,
             *metadata.WRITTEN,
             *metadata.REFUSED,
+            *epochs.WRITTEN,
+            *epochs.REFUSED,
             *values.READ,
+            *values.UNREADABLE,
             *values.VERSIONS,
             *values.REFUSED,
             *raw.TABLES,
