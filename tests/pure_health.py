@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.replay import slow
 from pipeline.replay.gap_cause import KINDS, Event
-from pipeline.replay.pinning import Waiting
+from pipeline.replay.pinning import Waiting, held_at
 from pipeline.replay.statement import Statement
 from pipeline.replay.version_bounds import NAMES_PREVIOUS_ID, Evidence
 from pipeline.spark import gap_inputs, health, pinned, version_inputs
@@ -17,19 +17,20 @@ from tests.pure_input import OFFSETS_TOPIC, Row
 
 def pins(one: Replayed) -> list[Statement]:
     """The oldest open run of each partition and the records behind it."""
-    oldest = pinned.open_runs(one.runs)
+    oldest, logs = pinned.open_runs(one.runs), pinned.logs(one.read.facts)
     waiting = {}
     for run, _ in oldest:
+        at = held_at(run, logs[run.replica_id])
         records = sum(
-            batch.records_count
+            min(batch.records_count, batch.last_offset - max(batch.base_offset, at) + 1)
             for batch in one.read.batches[run.replica_id]
-            if batch.base_offset >= run.first_offset and not batch.is_control
+            if batch.last_offset >= at and not batch.is_control
         )
         if run.topic == OFFSETS_TOPIC:
             commits = one.read.commits.get(run.replica_id, [])
-            records = sum(row["base_offset"] >= run.first_offset for row in commits)
+            records = sum(row["base_offset"] >= at for row in commits)
         waiting[run.replica_id] = Waiting(records, None)
-    return pinned.statements(oldest, one.read.facts, waiting)
+    return pinned.statements(oldest, logs, waiting)
 
 
 def statements(one: Replayed) -> list[tuple[str, Statement]]:

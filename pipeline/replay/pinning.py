@@ -1,9 +1,10 @@
 """Who holds the last stable offset at the end of a log, and what waits behind it.
 
-read_committed consumers stop at the first offset of the oldest open transaction; the cleaner and tiered storage stop
-there too. The runs that began later wait their turn.
+read_committed consumers stop at the first offset of the oldest open transaction, or at the start of the log where
+that has passed it; the cleaner and tiered storage stop there too. The runs that began later wait their turn.
 
-Source: `UnifiedLog.lastStableOffset`, `LogCleanerManager.cleanableOffsets`; KIP-98.
+Source: `UnifiedLog.lastStableOffset` and `maybeIncrementFirstUnstableOffset`, `LogCleanerManager.cleanableOffsets`;
+KIP-98.
 """
 
 from __future__ import annotations
@@ -46,15 +47,17 @@ class Pinned(NamedTuple):
         log_end_offset: Offset behind the last batch.
         read_until_ms: Newest time that a broker stamped there; None without one.
         cleaner_offset: How far the cleaner came; None where no cleaner works.
+        log_start_offset: `log-start-offset-checkpoint`, else 0.
     """
 
     log_end_offset: int
     read_until_ms: int | None
     cleaner_offset: int | None
+    log_start_offset: int = 0
 
 
 class Waiting(NamedTuple):
-    """Data at and behind the run's first offset.
+    """Data at and behind the offset at which readers wait.
 
     Attributes:
         records: Records of applications; of `__consumer_offsets` offset commits.
@@ -74,22 +77,29 @@ def oldest(runs: Iterable[OpenRun]) -> list[tuple[OpenRun, int]]:
     return list(found.values())
 
 
+def held_at(run: OpenRun, log: Pinned) -> int:
+    """The last stable offset while the run is open: DeleteRecords or retention may have passed its beginning."""
+    return max(run.first_offset, log.log_start_offset)
+
+
 def _words(run: OpenRun, log: Pinned, waiting: Waiting) -> tuple[str, str]:
     """Title, and what waits: records that consumers do not get, or commits that groups cannot fetch."""
-    name = f"{run.topic}-{run.partition}"
+    name, at = f"{run.topic}-{run.partition}", held_at(run, log)
     size = "" if waiting.size_bytes is None else f" and {counted(waiting.size_bytes, 'byte')}"
     who = (
         f"Producer {run.producer_id} (transactional id {run.transactional_id or 'none'}) holds the last stable offset "
-        f"at {run.first_offset}, the log ends at {log.log_end_offset}"
+        f"at {at}, the log ends at {log.log_end_offset}"
     )
+    if at > run.first_offset:
+        who = f"{who} (its transaction began at {run.first_offset}, the log starts at {at})"
     if run.topic == OFFSETS_TOPIC:
         return (
-            f"an open transaction holds the last stable offset of {name} at {run.first_offset}",
+            f"an open transaction holds the last stable offset of {name} at {at}",
             f"{who}: {counted(waiting.records, 'offset commit')}{size} lie there. Offsets that are pending "
             "in it cannot be fetched with requireStable.",
         )
     return (
-        f"read_committed consumers of {name} wait at offset {run.first_offset}",
+        f"read_committed consumers of {name} wait at offset {at}",
         f"{who}: {counted(waiting.records, 'record')}{size} cannot be seen by read_committed consumers.",
     )
 
@@ -114,7 +124,7 @@ def statement(run: OpenRun, younger: int, log: Pinned, waiting: Waiting) -> Stat
         said.append(f"{younger} {words} open behind it.")
     if log.cleaner_offset is not None:
         said.append(
-            f"Compaction stands: the cleaner came to offset {log.cleaner_offset} and cannot pass {run.first_offset}."
+            f"Compaction stands: the cleaner came to offset {log.cleaner_offset} and cannot pass {held_at(run, log)}."
         )
     return Statement(
         run.copy, "pinned", severity, certainty,

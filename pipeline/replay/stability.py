@@ -1,10 +1,10 @@
 """How far a reader of committed data gets in one partition, and who holds it up.
 
 The last stable offset is the first offset of the oldest transaction that is open, or whose marker is not yet below the
-high watermark; else the high watermark.
+high watermark; else the high watermark. Where the start of the log has passed it, it is there.
 
-Source: `ProducerStateManager.firstUnstableOffset` and `lastStableOffset`, `UnifiedLog.fetchLastStableOffsetMetadata`,
-`AbortedTxn`; KIP-98.
+Source: `ProducerStateManager.firstUnstableOffset` and `lastStableOffset`, `UnifiedLog.fetchLastStableOffsetMetadata`
+and `maybeIncrementFirstUnstableOffset`, `AbortedTxn`; KIP-98.
 """
 
 from __future__ import annotations
@@ -71,13 +71,19 @@ def pins(runs: Iterable[Run]) -> list[Pin]:
     return found
 
 
-def last_stable_offset(runs: Iterable[Run], high_watermark: int | None, log_end_offset: int) -> int:
+def last_stable_offset(
+    runs: Iterable[Run],
+    high_watermark: int | None,
+    log_end_offset: int,
+    log_start_offset: int = 0,
+) -> int:
     """Gives the last stable offset at the end of the log.
 
     Args:
         runs: All runs of one replica, in any order.
         high_watermark: None when unknown: then everything up to the log end counts as replicated.
         log_end_offset: Offset behind the last batch.
+        log_start_offset: Offset below which DeleteRecords or retention took the records, from files or not.
     """
     end = log_end_offset if high_watermark is None else min(high_watermark, log_end_offset)
     unstable = (
@@ -85,7 +91,7 @@ def last_stable_offset(runs: Iterable[Run], high_watermark: int | None, log_end_
         for first_offset, run in _transactional(runs)
         if run.marker_offset is None or run.marker_offset >= end
     )
-    return min(end, next(unstable, end))
+    return min(end, max(log_start_offset, next(unstable, end)))
 
 
 def aborted(runs: Iterable[Run]) -> list[AbortedTxn]:

@@ -1,7 +1,7 @@
 """A partition's story, step by step: what is offered to its leader, and what the project then says of it.
 
 A case of Kafka's tests is one `Story`. Steps that write: `ok`, `no`, `copied`, `plain`; of a broker: `forgets`,
-`reloads`, `recovers`, `truncated`, `deletes`; all others are the facts that the case asserts.
+`reloads`, `recovers`, `truncated`, `starts_at`, `deletes`; all others are the facts that the case asserts.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Partition:
         self.batches: list[Batch] = []
         self.held: dict[int, BrokerEntry] = {}
         self.ended: list[CompletedTxn] = []
+        self.start = 0
 
     @property
     def end(self) -> int:
@@ -155,6 +156,15 @@ def recovers() -> Step:
     return step
 
 
+def starts_at(offset: int) -> Step:
+    """DeleteRecords: the log starts there, and the files are as they were."""
+
+    def step(one: Partition) -> None:
+        one.start = offset
+
+    return step
+
+
 def deletes(offset: int) -> Step:
     """Retention takes the batches in front of the offset; what the broker holds stays."""
 
@@ -236,7 +246,7 @@ def stable(wanted: int, high_watermark: int | None = None) -> Step:
 
     def step(one: Partition) -> None:
         runs = replay(one.batches, is_offsets=one.is_offsets).runs
-        assert last_stable_offset(runs, high_watermark, one.end) == wanted
+        assert last_stable_offset(runs, high_watermark, one.end, one.start) == wanted
 
     return step
 

@@ -29,6 +29,7 @@ from tests.unit.kafka_facts.partition_story import (
     recovers,
     reloads,
     stable,
+    starts_at,
     tell,
     truncated,
 )
@@ -63,6 +64,7 @@ MIXED: list[Batch | Step] = [
 MIXED_FACTS = [
     aborts((1, 0, 29, 8), (2, 8, 74, 36)), stable(8, 30), stable(36, 75), stable(90, 90),
 ]  # fmt: skip
+ACROSS_SEGMENTS = [ok(data(0, 0, records=5)), plain(5, 3), ok(data(8, 5, records=5)), stable(0)]
 FROM_75 = of(10, 75, 95, 5)
 IN_SEGMENT = [
     ok(of(5, 100, 100, 2)), ok(of(10, 102, 100, 2)), plain(104, 2), ok(marker(106, ABORT, producer_id=10)),
@@ -137,6 +139,10 @@ COORDINATORS = [
 
 STABLE = [
     Story(LOG, "testTruncateBelowFirstUnstableOffset", [*OPEN_TXN, truncated(0), stable(0), knows()]),
+    Story(LOG, "testLastStableOffsetDoesNotExceedLogStartOffsetMidSegment",
+          [*ACROSS_SEGMENTS, starts_at(5), stable(5, 13)]),
+    Story(LOG, "testLastStableOffsetDoesNotExceedLogStartOffsetAfterSegmentDeletion",
+          [*ACROSS_SEGMENTS, starts_at(8), stable(8, 13), deletes(8), stable(8, 13)]),
     Story(LOG, "testFetchUpToLastStableOffset", [
         ok(of(1, 0, 0, 5)), plain(5, 3), ok(of(2, 8, 0, 2)), ok(of(1, 10, 5, 4)), plain(14, 2),
         ok(of(1, 16, 9, 10)), stable(0, 0), stable(0, 26), ok(marker(26)), stable(0, 26), stable(8, 27),
