@@ -17,6 +17,9 @@ from pipeline.replay.marker_time import by_time
 __all__ = ["NONE", "OPEN_END", "Alignment", "Longs", "Markers", "Promises", "align"]
 
 
+ABORT, COMMIT = 0, 1
+
+
 class Alignment(NamedTuple):
     """What was found.
 
@@ -70,6 +73,7 @@ def align(
         _doubt_repeats(markers, promises, found, ambiguous, clock_skew_ms)
         untimed |= _is_ahead_of_later(markers.ms, clock_skew_ms)
         _release(markers, promises, found, is_evidence)
+        _release_operators(markers, promises, found, ends_nothing)
         is_alone = is_evidence & ~ambiguous & ~untimed
         _by_producer(markers, promises, found, is_alone)
         if ends_nothing is not None:
@@ -106,6 +110,26 @@ def _release(
     mine = np.flatnonzero((found >= 0) & ~is_evidence)
     mine = mine[promises.version[found[mine]] != 2]
     found[mine[promises.outcome[found[mine]] != markers.type[mine]]] = -1
+
+
+def _release_operators(
+    markers: Markers,
+    promises: Promises,
+    found: Longs,
+    ends_nothing: NDArray[np.bool_] | None,
+) -> None:
+    """An ABORT that an operator wrote is no marker of a transaction that was committed (`TransactionsCommand`).
+
+    One that ends no data says nothing against it; nor does, under version 2, one behind the marker that the epoch
+    names: it bears the epoch of the data, which is that of the transaction before.
+    """
+    mine = np.flatnonzero(found >= 0)
+    mine = mine[(markers.type[mine] == ABORT) & (promises.outcome[found[mine]] == COMMIT)]
+    first, _ = _first_markers(found, len(promises.producer_id))
+    is_other = (promises.version[found[mine]] == 2) & (first[found[mine]] != mine)
+    if ends_nothing is not None:
+        is_other |= ends_nothing[mine]
+    found[mine[is_other]] = -1
 
 
 def _doubt_early(

@@ -66,6 +66,11 @@ def test_a_marker_that_came_in_time_speaks_for_a_late_one_like_it(
     assert accused(seed, tmp_path) == []
 
 
+def test_an_abort_that_ends_nothing_is_no_marker_of_a_commit(tmp_path: Path) -> None:
+    """An operator's, 817 ms behind Complete*, where few markers tell the clocks: it was `torn`, critical."""
+    assert accused(12_027, tmp_path) == []
+
+
 @pytest.mark.parametrize("seeds", batches(0, HISTORIES), ids=str)
 def test_a_clean_history_accuses_nobody(seeds: range, tmp_path: Path) -> None:
     assert [one for seed in seeds for one in accused(seed, tmp_path / str(seed))] == []
