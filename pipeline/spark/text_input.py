@@ -12,6 +12,7 @@ from pipeline.wire.dump_text import (
     EDITED,
     ELIDED,
     NOT_UNDERSTOOD,
+    OTHER_TOOL,
     NotRead,
     Section,
     is_dump,
@@ -30,6 +31,7 @@ _SHOWN_LINES = 8
 _WORDS = {
     ELIDED: "in place of others that were cut out",
     EDITED: "as no broker writes them",
+    OTHER_TOOL: "of another tool, which are not judged",
     "bad_record": "not whole, or against their neighbours",
 }
 

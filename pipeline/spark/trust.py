@@ -7,10 +7,10 @@ nothing from it is `proven`. An export holds no batch headers and no markers, an
 from __future__ import annotations
 
 from pipeline.spark.inventory import LOG, TEXT, Plan
-from pipeline.wire.dump_text import EDITED, ELIDED
+from pipeline.wire.dump_text import EDITED, ELIDED, OTHER_TOOL
 from schemas.gold import CERTAINTIES
 
-TEXT_REASONS = (EDITED, ELIDED, "bad_record", "no_offsets", "no_headers")
+TEXT_REASONS = (EDITED, ELIDED, OTHER_TOOL, "bad_record", "no_offsets", "no_headers")
 """Reasons of `Plan.unread` that say something about lines of a text or rows of an export."""
 
 

@@ -18,10 +18,26 @@ from collections.abc import Iterator
 from pipeline.wire import dump_text_lines as lines
 from pipeline.wire.dump_text_files import SIDECARS
 from pipeline.wire.dump_text_lines import read_line
-from pipeline.wire.dump_text_parts import EDITED, ELIDED, NOT_UNDERSTOOD, NotRead, Section
+from pipeline.wire.dump_text_parts import (
+    EDITED,
+    ELIDED,
+    NOT_UNDERSTOOD,
+    OTHER_TOOL,
+    NotRead,
+    Section,
+)
 from pipeline.wire.dump_text_section import SectionReader
 
-__all__ = ["EDITED", "ELIDED", "NOT_UNDERSTOOD", "NotRead", "Section", "is_dump", "parse"]
+__all__ = [
+    "EDITED",
+    "ELIDED",
+    "NOT_UNDERSTOOD",
+    "OTHER_TOOL",
+    "NotRead",
+    "Section",
+    "is_dump",
+    "parse",
+]
 
 
 def is_dump(head: bytes) -> bool:

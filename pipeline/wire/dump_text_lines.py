@@ -51,8 +51,8 @@ _TOOL = re.compile(
     r"(?:\w+: )?(?:ProducerSession|EmptyTransaction|Batch|DataMessage|ControlMessage)[\[(]"
     r"|num_committed: |num_aborted: |txn_(?:size|duration)_stats"
     r"|(?:TransactionalId|CoordinatorId|ProducerId|Topic)\s+(?:\S+\s+)*(?:TransactionState|ProducerEpoch)\b"
-    r"|(?:\S*klog|\S*kafka-transactions(?:\.sh)?) "
 )
+"""Klog, and the headings of `kafka-transactions.sh`."""
 _HEAD_END = re.compile(
     r" (?:headerKeys: \[|key: |payload: |endTxnMarker: |controlType: |LeaderChange: "
     r"|SnapshotHeader |SnapshotFooter |KRaftVersion |KRaftVoters )"

@@ -16,6 +16,8 @@ EDITED = "edited"
 """Reason of a line that cannot be as the broker wrote it; its batch is still used."""
 ELIDED = "elided"
 """Reason of `...`: something was cut out."""
+OTHER_TOOL = "other_tool"
+"""Reason of what another tool printed of batches and transactions: nothing of it is judged."""
 MAX_NOT_READ = 10_000
 """Lines listed a section; more of them are one row."""
 
@@ -27,7 +29,7 @@ class NotRead(NamedTuple):
         position: Byte of the text at which it begins.
         size_bytes: Its length; of several lines where the list was full.
         line: Its number, from 1.
-        reason: `not_understood`, `edited`, `elided` or a reason of `pipeline.wire.batch`.
+        reason: `not_understood`, `edited`, `elided`, `other_tool` or a reason of `pipeline.wire.batch`.
         detail: Why, without any of its text.
     """
 

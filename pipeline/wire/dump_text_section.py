@@ -26,6 +26,7 @@ from pipeline.wire.dump_text_parts import (
     MAX_NOT_READ,
     NOT_UNDERSTOOD,
     OFFSETS_TOPIC,
+    OTHER_TOOL,
     TXN_TOPIC,
     NotRead,
     Section,
@@ -120,7 +121,7 @@ class SectionReader:
             self._flush()
             self._note(here, ELIDED, "lines were cut out")
         elif line.kind == lines.TOOL:
-            self._note(here, NOT_UNDERSTOOD, "what another tool concluded: no evidence in itself")
+            self._note(here, OTHER_TOOL, "what another tool printed of batches and transactions")
         elif line.kind == lines.OTHER:
             self._note(here, NOT_UNDERSTOOD, "not a line of kafka-dump-log")
 
