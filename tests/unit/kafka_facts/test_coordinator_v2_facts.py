@@ -34,6 +34,13 @@ METADATA, COORDINATOR = "TransactionMetadataTest", "TransactionCoordinatorTest"
 LATE = {"wait_ms": TIMEOUT_MS + 1}
 ROTATES = row(PREPARE_COMMIT, LAST, next_producer_id=2)
 NOW = START_MS + 20
+TIMED_OUT = [
+    row(EMPTY, HIGH), row(ONGOING, HIGH), row(PREPARE_ABORT, LAST, next_producer_id=2, **LATE),
+    row(COMPLETE_ABORT, 0, **NEW_ID),
+]  # fmt: skip
+FENCED = [
+    row(ONGOING, HIGH), row(PREPARE_ABORT, LAST, next_producer_id=2), row(COMPLETE_ABORT, 0, **NEW_ID),
+]  # fmt: skip
 
 
 def empty_abort(epoch: int) -> Row:
@@ -66,6 +73,22 @@ WRITTEN = [
     Written(COORDINATOR, "shouldHandleTimeoutAtEpochOverflowBoundaryCorrectlyTV2", 2,
             [row(EMPTY, HIGH), row(ONGOING, HIGH), row(PREPARE_ABORT, LAST, **LATE)],
             "add_partitions timeout", {"producer_id": 1, "prepare_epoch": LAST}),
+    Written(COORDINATOR,
+            "shouldHandleTimeoutAtEpochOverflowBoundaryCorrectlyAndLateClientAbortRequestTV2", 2,
+            TIMED_OUT, "add_partitions timeout complete", {"prepare_epoch": LAST, "producer_id": 2}),
+    Written(COORDINATOR,
+            "shouldHandleTimeoutAtEpochOverflowBoundaryCorrectlyAndRetryInitProducerIdTV2", 2,
+            [*TIMED_OUT, row(EMPTY, 0, **NEW_ID)],
+            "add_partitions timeout complete init_retry", {"cause": "timeout"}),
+    Written(COORDINATOR, "shouldNotCauseEpochOverflowWhenInitPidDuringOngoingTxnV2", 2,
+            FENCED[:2], None, {"prepare_epoch": LAST, "state": PREPARE_ABORT}),
+    Written(COORDINATOR,
+            "shouldRotateProducerIdWhenInitPidFencesOngoingTxnAtEpochOverflowBoundaryTV2", 2,
+            FENCED, None, {"prepare_epoch": LAST, "producer_id": 2, "epoch": 0}),
+    Written(COORDINATOR, "testTV2AllowsEpochReBumpingAfterFailedWrite", 2,
+            [row(ONGOING, 1), row(PREPARE_ABORT, 2), row(PREPARE_ABORT, 2, wait_ms=2_000),
+             row(COMPLETE_ABORT, 2), row(EMPTY, 3)],
+            None, {"transactions": 1, "cause": "fence", "prepare_epoch": 2, "epoch": 3}),
 ]  # fmt: skip
 
 REFUSED = [
@@ -101,6 +124,13 @@ REFUSED = [
             ("TestEndTxnRequestWhenEmptyTransactionStateForAbortInV2", EMPTY),
             ("shouldReturnOkOnEndTxnWhenStatusIsCompleteAbortAndResultIsAbortInV2", COMPLETE_ABORT),
             ("testEndTxnRequestWhenStatusIsCompleteCommitAndResultIsAbortInV2", COMPLETE_COMMIT),
+        )
+    ),
+    *(
+        Refused(COORDINATOR, name, 2, log, row(PREPARE_ABORT, LAST), "epoch_rule")
+        for name, log in (
+            ("shouldHandleTimeoutAtEpochOverflowBoundaryCorrectlyAndLateClientAbortRequestTV2", TIMED_OUT),
+            ("shouldRotateProducerIdWhenInitPidFencesOngoingTxnAtEpochOverflowBoundaryTV2", FENCED),
         )
     ),
     Refused(COORDINATOR, "shouldReturnConcurrentTxnOnAddPartitionsIfEndTxnV2EpochOverflowAndNotComplete", 2,
