@@ -203,7 +203,11 @@ LSO = Table(
         Column("replica_id", "long", "Replica that was replayed."),
         Column("producer_id", "long", "Producer whose run was the oldest open one."),
         Column("run_number", "long", "That run."),
-        Column("last_stable_offset", "long", "First offset of the run: where the LSO stood, unless the log starts behind it."),
+        Column(
+            "last_stable_offset",
+            "long",
+            "First offset of the run: where the LSO stood, unless the log starts behind it.",
+        ),
         Column("pinned_from_offset", "long", "Log end at which it became the oldest open run."),
         Column("pinned_to_offset", "long", "Its marker; null while it still pins.", True),
     ),
