@@ -52,12 +52,28 @@ catalog.show(
 )
 
 # %% [markdown]
+# ## Which applications
+#
+# Ids that belong together, by what they tell of Kafka Streams, Connect, Flink or `health.application_pattern`; an id
+# that tells nothing stands for itself.
+
+# %%
+applications = spark.sql(
+    "select coalesce(application(transactional_id), transactional_id) as application, "
+    "count(distinct transactional_id) as ids, count(*) as transactions, "
+    "count_if(outcome = 1) as committed, count_if(outcome = 0) as aborted "
+    "from silver_transaction group by 1 order by transactions desc, application limit 20"
+)
+catalog.show(applications)
+
+# %% [markdown]
 # ## Who was fenced, who timed out
 
 # %%
 catalog.show(
     spark.sql(
-        "select transactional_id, cause, count(*) as times, max(timestamp_millis(append_ms)) as last_at "
+        "select transactional_id, application(transactional_id) as application, cause, count(*) as times, "
+        "max(timestamp_millis(append_ms)) as last_at "
         "from silver_coordinator_step where cause in ('fence', 'timeout') "
         "group by transactional_id, cause order by times desc limit 20"
     )

@@ -49,7 +49,8 @@ catalog.show(pins)
 # %%
 catalog.show(
     spark.sql(
-        "select copy, producer_id, transactional_id, max_epoch, first_offset, last_offset, record_count, "
+        "select copy, producer_id, transactional_id, application(transactional_id) as application, "
+        "max_epoch, first_offset, last_offset, record_count, "
         "judgement, reason from silver_partition_txn "
         "where topic = {topic} and partition = {partition} and is_open order by copy, first_offset",
         **place,
@@ -59,14 +60,14 @@ catalog.show(
 # %% [markdown]
 # ## Who holds the producer id
 #
-# No row: no transactional id in the copied `__transaction_state` has or had this producer id.
+# `application` is what the id tells: whom to call. No row: no transactional id in the copied
+# `__transaction_state` has or had this producer id.
 
 # %%
 catalog.show(
     spark.sql(
-        "select o.copy, o.producer_id, o.transactional_id, o.is_current, get("
-        + STATES
-        + ", o.state) as state, "
+        "select o.copy, o.producer_id, o.transactional_id, application(o.transactional_id) as application, "
+        "o.is_current, get(" + STATES + ", o.state) as state, "
         "o.producer_epoch, "
         "o.txn_timeout_ms, timestamp_millis(o.append_ms) as last_step, o.listed_partitions "
         "from silver_owner o join silver_partition_txn p using (copy, producer_id) "

@@ -34,7 +34,7 @@ owned = spark.sql(
     producer=-1 if PRODUCER_ID is None else PRODUCER_ID,
 )
 owned.createOrReplaceTempView("owned")
-catalog.show(owned)
+catalog.show(spark.sql("select *, application(transactional_id) as application from owned"))
 
 # %% [markdown]
 # ## What it did

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import sys
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.errors import UsageError
+from pipeline.replay.application import application
 from pipeline.spark import bronze, silver_views, stored, tables
 from pipeline.text import sanitise
 from schemas import gold
@@ -17,9 +20,11 @@ from schemas.silver import TABLES as SILVER
 
 
 def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> str | None:
-    """Registers `bronze_*`, `silver_*` and `gold_*` as temporary views.
+    """Registers `bronze_*`, `silver_*` and `gold_*` as temporary views, and the function `application` for SQL.
 
     Bronze and gold views hold all runs, told apart by `run_id`; silver views hold one run.
+    `application(transactional_id)` is the application that an id tells and its framework, by the rules of that run;
+    null where it tells none.
 
     Args:
         spark: A session with Delta, as `pipeline.spark.session.build` makes it.
@@ -44,6 +49,7 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
     if chosen is not None:
         for table in SILVER:
             silver_views.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
+    spark.udf.register("application", _recogniser(_pattern(output, chosen)), "string")
     return chosen
 
 
@@ -60,6 +66,23 @@ def show(rows: DataFrame, count: int = 20, *, is_vertical: bool = False) -> None
         rows.show(count, truncate=False, vertical=is_vertical)
     lines = table.getvalue().split("\n")
     sys.stdout.write("\n".join(map(sanitise, lines)) + "\n")
+
+
+def _pattern(output: str, run_id: str | None) -> str | None:
+    """`health.application_pattern` of a completed run."""
+    for row in stored.completed(output):
+        if row["run_id"] == run_id:
+            found: str | None = json.loads(row["summary"]).get("application_pattern")
+            return found
+    return None
+
+
+def _recogniser(pattern: str | None) -> Callable[[str | None], str | None]:
+    def named(transactional_id: str | None) -> str | None:
+        found = application(transactional_id or "", pattern)
+        return None if found.name == (transactional_id or "") else str(found)
+
+    return named
 
 
 def newest_run(output: str) -> str | None:

@@ -6,6 +6,7 @@ import fnmatch
 import hashlib
 import inspect
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
@@ -85,13 +86,27 @@ def detect(run: Run, attempted: dict[str, str | None]) -> list[Finding]:
     places = _places(run, rows)
     ceilings = trust.ceilings(run.plan)
     advised = _with_causes(rows, lambda: version_inputs.proven(run))
-    merged: dict[str, Finding] = {}
-    for row in advised:
+    told: dict[str, list[Finding]] = defaultdict(list)
+    for row in _newest_first(run, advised):
         finding = _finish(row, places)
         finding["certainty"] = trust.capped(finding["certainty"], ceilings.get(row["copy"]))
-        known = merged.get(finding["finding_id"])
-        merged[finding["finding_id"]] = finding if known is None else _merge(known, finding)
-    return order(list(merged.values()))
+        told[finding["finding_id"]].append(finding)
+    return order([reduce(_merge, same) for same in told.values()])
+
+
+def _newest_first(run: Run, rows: list[Finding]) -> list[Finding]:
+    """Rows of the copy that was read furthest first: where copies tell one fault, its words are the latest.
+
+    Spark gives rows in no order; of one copy, their texts decide.
+    """
+    until: dict[int, int] = defaultdict(int)
+    for one in run.facts:
+        until[one.copy] = max(until[one.copy], one.read_until_ms or 0)
+
+    def order_of(row: Finding) -> tuple[Any, ...]:
+        return -until[row["copy"]], -row["copy"], row["title"], row["explanation"]
+
+    return sorted(rows, key=order_of)
 
 
 def _with_causes(rows: list[Finding], proven: Callable[[], Proven]) -> list[Finding]:
@@ -187,7 +202,7 @@ def _finish(row: Finding, places: dict[tuple[int, str, int, int], list[Finding]]
 
 
 def _merge(one: Finding, other: Finding) -> Finding:
-    """The same fault seen twice: the more severe row, all evidence."""
+    """The same fault seen twice: the more severe row, of equals `one`; all evidence."""
     first, second = sorted((one, other), key=_rank)
     more = [item for item in second["evidence"] if item not in first["evidence"]]
     return {**first, "evidence": first["evidence"] + more}

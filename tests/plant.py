@@ -16,10 +16,12 @@ from tests.planting import (
     in_coordinator,
     in_data,
     in_files,
+    in_formats,
     in_gaps,
     in_health,
     in_markers,
     in_offsets,
+    in_replicas,
     in_sidecars,
 )
 from tests.planting.copied import CopiedLogs
@@ -42,13 +44,13 @@ _OLD = (
     in_data.exact_duplicate, in_data.overlapping_duplicate, in_data.after_fence,
     in_markers.stale_coordinator, in_markers.partition_not_added, in_markers.swallowed, in_markers.after_completion,
     in_markers.missing, in_markers.unexpected, in_markers.manual_abort, in_markers.duplicate,
-    in_markers.torn, in_markers.wrong_outcome,
+    in_markers.torn, in_markers.wrong_outcome, in_markers.other_clock, in_markers.ambiguous,
     in_coordinator.illegal_transition, in_coordinator.partition_set_shrank,
     in_coordinator.epoch_rule, in_coordinator.impossible_state, in_coordinator.wrong_partition,
     in_coordinator.producer_id_shared, in_coordinator.timeout_changed,
     in_coordinator.prepare_with_all_markers, in_offsets.regressed, in_offsets.blocked,
     in_offsets.mixed, in_offsets.beyond_end, in_offsets.bypass,
-    in_offsets.race_regression, in_offsets.healed, in_offsets.early_answer,
+    in_offsets.race_regression, in_offsets.healed, in_offsets.early_answer, in_offsets.window,
     in_coordinator.lost_batch,
     in_files.crc, in_files.torn_tail, in_files.zero_tail, in_files.zeroed_block,
     in_files.unreadable, in_files.segment_overlap, in_files.gap_between_segments,
@@ -60,12 +62,16 @@ _OLD = (
     in_health.timeout_above_max, in_health.interleaved_producers,
     *in_gaps.CAUSES,
     in_contents.resent, in_contents.resent_without_id, in_contents.repeated,
+    in_formats.transaction_version, in_formats.broker_version, in_formats.group_coordinator,
 )  # fmt: skip
 _NEW = (
     in_data.epoch_regressed, in_markers.wrong_epoch, in_markers.early_completion,
     in_coordinator.double_epoch_bump,
 )  # fmt: skip
-_REPLICATED = (in_files.same_offset_other_bytes, in_files.lost_tail)
+_REPLICATED = (
+    in_replicas.same_offset_other_bytes, in_replicas.lost_tail, in_replicas.uncommitted_tail,
+    in_replicas.other_incarnation,
+)  # fmt: skip
 
 PLANTS: dict[str, Plant] = {
     edit.__name__: Plant(edit, recording)

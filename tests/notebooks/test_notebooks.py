@@ -38,6 +38,9 @@ def test_coordinator_log(output: Path, spark: SparkSession, tmp_path: Path) -> N
     picture = tmp_path / "picture.html"
     names = run("coordinator_log", OUTPUT=str(output), PICTURE=str(picture))
     assert "client_commit" in {row["cause"] for row in names["causes"].collect()}
+    applications = names["applications"].collect()
+    assert applications
+    assert all(row["ids"] >= 1 for row in applications)
     assert picture.read_text(encoding="utf-8").startswith("<svg")
 
 

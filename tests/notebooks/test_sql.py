@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from pipeline import catalog
+from pipeline.config_sections import Health
 from tests.notebooks.conftest import NOW
 from tests.recordings import recording
 from tests.spark.audited import audited
@@ -29,7 +30,7 @@ def _queries() -> dict[int, str]:
 
 def test_queries(spark: SparkSession, output: Path) -> None:
     queries = _queries()
-    assert set(queries) == set(range(1, 17))
+    assert set(queries) == set(range(1, 18))
     assert catalog.open_tables(spark, str(output)) == NOW
     rows = {number: spark.sql(text).collect() for number, text in queries.items()}
     assert {number for number, found in rows.items() if not found} <= NOTHING_TO_FIND
@@ -39,6 +40,26 @@ def test_queries(spark: SparkSession, output: Path) -> None:
     assert lags == {1: 8, 2: 7, 3: 7, 5: 7}
     back = [(row["previous_committed_offset"], row["committed_offset"]) for row in rows[14]]
     assert (8, 2) in back
+    assert sum(row["transactions"] for row in rows[17]) == spark.table("silver_transaction").count()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        (None, ["pay (Kafka Streams v1)", "orders", None, None]),
+        (r"(?P<application>[a-z]+)-\d_\d", ["pay", "orders", None, None]),
+    ],
+)
+def test_applications_in_sql(
+    spark: SparkSession, tmp_path: Path, pattern: str | None, told: list[str | None]
+) -> None:
+    """By the rules of the run that was opened."""
+    health = Health(application_pattern=pattern)
+    audited(spark, recording("04a") / "logs", tmp_path, health=health)
+    catalog.open_tables(spark, str(tmp_path))
+    ids = "values (0, 'pay-0_1'), (1, 'orders-7'), (2, 'solo'), (3, null) as t(n, id)"
+    asked = f"select application(id) as name from {ids} order by n"
+    assert [row["name"] for row in spark.sql(asked).collect()] == told
 
 
 def _answers(spark: SparkSession, name: str, output: Path) -> dict[int, list[Row]]:

@@ -1,10 +1,9 @@
-"""Damaged files and replicas that differ: `damaged_log` and `replica_divergence`."""
+"""Damaged files: `damaged_log`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests import builders
 from tests.planting.copied import CopiedLogs, Row, split
 from tests.planting.expected import Planted, planted
 
@@ -20,7 +19,7 @@ def _segmented(logs: CopiedLogs) -> tuple[str, int, list[Path]]:
     return *name, segments(name)
 
 
-def _middle(file: Path) -> tuple[list[Row], int, int]:
+def middle(file: Path) -> tuple[list[Row], int, int]:
     """Return a segment's rows, the middle data row and its byte position."""
     rows = split(file.read_bytes())
     half = len(rows) // 2
@@ -38,7 +37,7 @@ def crc(logs: CopiedLogs) -> Planted:
     """One bit of a batch's records is flipped."""
     topic, partition, files = _segmented(logs)
     data = bytearray(files[0].read_bytes())
-    rows, index, at = _middle(files[0])
+    rows, index, at = middle(files[0])
     data[at + len(rows[index].data) - 3] ^= 0x10
     files[0].write_bytes(data)
     return _damage("crc", topic, partition)
@@ -66,7 +65,7 @@ def zeroed_block(logs: CopiedLogs) -> Planted:
     """512 bytes in the middle of a segment are zero, as after a lost disk write."""
     topic, partition, files = _segmented(logs)
     data = bytearray(files[0].read_bytes())
-    at = _middle(files[0])[2] + 4
+    at = middle(files[0])[2] + 4
     data[at : at + 512] = bytes(512)
     files[0].write_bytes(data)
     return _damage(["crc", "unreadable"], topic, partition, "damaged_log")
@@ -98,43 +97,3 @@ def gap_between_segments(logs: CopiedLogs) -> Planted:
     for file in files[1].parent.glob(f"{files[1].stem}.*"):
         file.unlink()
     return _damage("gap_between_segments", topic, partition, "sequence_gap", "marker_audit")
-
-
-def _replicated(logs: CopiedLogs) -> tuple[str, int]:
-    names = [set(logs.names(broker)) for broker in range(len(logs.brokers))]
-    shared = sorted(name for name in set.intersection(*names) if not name[0].startswith("__"))
-    return shared[0]
-
-
-def same_offset_other_bytes(logs: CopiedLogs) -> Planted:
-    """One replica holds another batch below the high watermark of all."""
-    topic, partition = _replicated(logs)
-    file = sorted(logs.folder(topic, partition, 1).glob("*.log"))[0]
-    rows, index, at = _middle(file)
-    data = bytearray(file.read_bytes())
-    size = len(rows[index].data)
-    changed = bytearray(rows[index].data)
-    changed[-2] ^= 1
-    data[at : at + size] = builders.with_crc(changed)
-    file.write_bytes(data)
-    return planted(
-        "replica_divergence",
-        "same_offset_other_bytes",
-        topic=topic,
-        partition=partition,
-        first_offset=rows[index].base_offset,
-    )
-
-
-def lost_tail(logs: CopiedLogs) -> Planted:
-    """A replica without the acknowledged tail became leader and wrote on from there."""
-    topic, partition = _replicated(logs)
-    rows = logs.rows(topic, partition)
-    kept = rows[: len(rows) - 4]
-    epoch = rows[-1].leader_epoch + 1
-    first_lost = rows[len(kept)].base_offset
-    fresh = Row(builders.batch(0, timestamp_ms=rows[-1].time_ms + 1, partition_leader_epoch=epoch))
-    logs.save(topic, partition, [*kept, fresh])
-    return planted("replica_divergence", "lost_tail", "replica_divergence", "marker_audit",
-                   "hanging_transaction", "sequence_gap", topic=topic, partition=partition,
-                   first_offset=first_lost)  # fmt: skip

@@ -8,6 +8,7 @@ from tests.planting.expected import Planted, planted
 from tests.planting.in_data import LATE_MS, last_run, middle_run, user_runs
 from tests.planting.transactions import PREPARE, Coordinator, Run, State
 
+HOUR_MS = 3_600_000
 LOG_APPEND_TIME = 0x08
 """Bit of a batch's attributes (Kafka: `DefaultRecordBatch.TIMESTAMP_TYPE_MASK`)."""
 
@@ -120,8 +121,7 @@ def unexpected(logs: CopiedLogs) -> Planted:
 def manual_abort(logs: CopiedLogs) -> Planted:
     """An ABORT marker a minute after the last transaction of its producer: an operator's."""
     run = _lonely(logs, builders.ABORT)
-    found = planted("manual_abort", "", **_where(run))
-    return Planted({k: v for k, v in found.must.items() if k != "class"}, found.may)
+    return planted("manual_abort", "manual_abort", severity="info", **_where(run))
 
 
 def duplicate(logs: CopiedLogs) -> Planted:
@@ -184,3 +184,27 @@ def early_completion(logs: CopiedLogs) -> Planted:
             logs.save(run.topic, run.partition, rows)
             return planted("marker_audit", "early_completion", "marker_audit", **_where(run))
     raise LookupError("no partition ends with a version-2 marker in this recording")
+
+
+def other_clock(logs: CopiedLogs) -> Planted:
+    """One partition's markers were stamped by a clock that stands forty hours ahead."""
+    run = user_runs(logs)[0]
+    rows = logs.rows(run.topic, run.partition)
+    moved = [row.at(row.time_ms + 40 * HOUR_MS) if row.is_marker else row for row in rows]
+    logs.save(run.topic, run.partition, moved)
+    return planted("marker_audit", "other_clock", severity="info", topic=run.topic,
+                   partition=run.partition)  # fmt: skip
+
+
+def ambiguous(logs: CopiedLogs) -> Planted:
+    """A transaction's marker came twice, and the next one's never: the second may be either's."""
+    run, rows = middle_run(logs)
+    first = max(
+        i for i, row in enumerate(rows[: run.marker])
+        if row.is_marker and row.producer_id == run.producer_id
+    )  # fmt: skip
+    again = rows[first].marked(rows[run.marker].outcome)
+    logs.save(run.topic, run.partition, [
+        *rows[: first + 1], again, *rows[first + 1 : run.marker], *rows[run.marker + 1 :],
+    ])  # fmt: skip
+    return planted("marker_audit", "ambiguous", severity="info", topic=run.topic, partition=run.partition)  # fmt: skip

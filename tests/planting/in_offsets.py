@@ -10,12 +10,12 @@ from tests import builders
 from tests.planting.copied import CopiedLogs, Row
 from tests.planting.expected import Planted, planted
 from tests.planting.in_data import LATE_MS
-from tests.planting.transactions import Coordinator, runs
+from tests.planting.transactions import Coordinator, home, runs
 
 OFFSETS = "__consumer_offsets"
 
 
-def _committed(logs: CopiedLogs) -> tuple[int, list[Row], list[int]]:
+def committed(logs: CopiedLogs) -> tuple[int, list[Row], list[int]]:
     """Return an offsets partition, its rows and the rows of committed transactional offsets."""
     found = runs(logs, lambda topic: topic == OFFSETS)
     partition = found[-1].partition
@@ -28,7 +28,8 @@ def _committed(logs: CopiedLogs) -> tuple[int, list[Row], list[int]]:
     return partition, rows, commits
 
 
-def _key(row: Row) -> tuple[str, str, int]:
+def key_of(row: Row) -> tuple[str, str, int]:
+    """Return group, topic and partition of an offset commit."""
     key, at, texts = row.record()[0], 2, []
     for _ in range(2):
         size = struct.unpack_from(">h", key, at)[0]
@@ -43,15 +44,15 @@ def _patch(row: Row, at: int, number: int) -> Row:
 
 
 def _of_group(code: str, name: str, row: Row, *may: str, **fields: object) -> Planted:
-    group, topic, partition = _key(row)
+    group, topic, partition = key_of(row)
     return planted(code, name, *may, group_id=group, topic=topic, partition=partition, **fields)
 
 
 def regressed(logs: CopiedLogs) -> Planted:
     """A committed transaction takes a group's offset back."""
-    partition, rows, commits = _committed(logs)
+    partition, rows, commits = committed(logs)
     last = next(i for i in reversed(commits)
-                if sum(_key(rows[j]) == _key(rows[i]) for j in commits) > 2)  # fmt: skip
+                if sum(key_of(rows[j]) == key_of(rows[i]) for j in commits) > 2)  # fmt: skip
     rows[last] = _patch(rows[last], 2, 1)
     logs.save(OFFSETS, partition, rows)
     return _of_group("committed_offset", "regressed", rows[last], "offset_race/regression",
@@ -60,7 +61,7 @@ def regressed(logs: CopiedLogs) -> Planted:
 
 def blocked(logs: CopiedLogs) -> Planted:
     """The last marker of a group's transactional offset never came."""
-    partition, rows, commits = _committed(logs)
+    partition, rows, commits = committed(logs)
     end = max(i for i, row in enumerate(rows) if row.is_marker)
     mine = [i for i in commits if i < end and rows[i].producer_id == rows[end].producer_id]
     del rows[end]
@@ -71,7 +72,7 @@ def blocked(logs: CopiedLogs) -> Planted:
 
 def mixed(logs: CopiedLogs) -> Planted:
     """A plain commit lies between transactional ones."""
-    partition, rows, commits = _committed(logs)
+    partition, rows, commits = committed(logs)
     middle = rows[commits[len(commits) // 2]]
     at = commits[len(commits) // 2] + 2
     plain = Row(middle.with_record(*middle.record()).set(
@@ -84,7 +85,7 @@ def mixed(logs: CopiedLogs) -> Planted:
 
 def beyond_end(logs: CopiedLogs) -> Planted:
     """A committed offset lies behind the end of its partition."""
-    partition, rows, commits = _committed(logs)
+    partition, rows, commits = committed(logs)
     rows[commits[-1]] = _patch(rows[commits[-1]], 2, 1_000_000)
     logs.save(OFFSETS, partition, rows)
     return _of_group("committed_offset", "beyond_end", rows[commits[-1]], severity="minor")
@@ -92,7 +93,7 @@ def beyond_end(logs: CopiedLogs) -> Planted:
 
 def bypass(logs: CopiedLogs) -> Planted:
     """An offset was requested before the producer's previous transaction had its first marker."""
-    partition, rows, commits = _committed(logs)
+    partition, rows, commits = committed(logs)
     row, before = rows[commits[-1]], rows[commits[-2]]
     value = row.record()[1]
     version, size = struct.unpack(">h", value[:2])[0], struct.unpack(">h", value[14:16])[0]
@@ -102,9 +103,28 @@ def bypass(logs: CopiedLogs) -> Planted:
     return planted("offset_race", "bypass", producer_id=row.producer_id)
 
 
+def window(logs: CopiedLogs) -> Planted:
+    """Offsets of another group, too, follow the previous marker of their producer at once."""
+    partition, rows, higher, _ = _behind_a_window(logs)
+    group, topic, number = key_of(rows[higher])
+    count = len(list(logs.brokers[0].glob(f"{OFFSETS}-*")))
+    other = next(f"{group}-{n}" for n in range(999) if home(f"{group}-{n}", count) == partition)
+    commit = rows[higher].with_record(
+        builders.offset_key(other, topic, number), rows[higher].record()[1]
+    )
+    follows = rows[higher].sequence + rows[higher].delta + 1
+    rows.insert(higher + 1, commit.set(sequence=follows))
+    for later in range(higher + 2, len(rows)):
+        if rows[later].is_data and rows[later].producer_id == commit.producer_id:
+            rows[later] = rows[later].set(sequence=rows[later].sequence + 1)
+    logs.save(OFFSETS, partition, rows)
+    return planted("offset_race", "window", severity="info", group_id=other,
+                   producer_id=commit.producer_id)  # fmt: skip
+
+
 def race_regression(logs: CopiedLogs) -> Planted:
     """A group goes back right behind a commit that followed its producer's marker at once."""
-    partition, rows, lower = _behind_a_window(logs)
+    partition, rows, _, lower = _behind_a_window(logs)
     rows[lower] = _patch(rows[lower], 2, 1)
     logs.save(OFFSETS, partition, [*rows[:lower], _generation(rows[lower]), *rows[lower:]])
     return _of_group("offset_race", "regression", rows[lower], "committed_offset/regressed",
@@ -113,7 +133,7 @@ def race_regression(logs: CopiedLogs) -> Planted:
 
 def healed(logs: CopiedLogs) -> Planted:
     """The same, under a leader that had read the log again."""
-    partition, rows, lower = _behind_a_window(logs)
+    partition, rows, _, lower = _behind_a_window(logs)
     rows[lower] = _patch(rows[lower], 2, 1)
     commit = rows[lower]
     rows[lower:] = [_generation(commit), *rows[lower:]]
@@ -125,23 +145,23 @@ def healed(logs: CopiedLogs) -> Planted:
 
 def _generation(commit: Row) -> Row:
     """Return a record of a new generation of the commit's group (Kafka: `GroupMetadataValue`, version 3)."""
-    group = _key(commit)[0].encode()
+    group = key_of(commit)[0].encode()
     value = struct.pack(">hh8sihhqi", 3, 8, b"consumer", 7, -1, -1, commit.time_ms, 0)
     key = struct.pack(">hh", 2, len(group)) + group
     return Row(builders.batch(0, [builders.Rec(key, value)], timestamp_ms=commit.time_ms,
                               partition_leader_epoch=commit.leader_epoch))  # fmt: skip
 
 
-def _behind_a_window(logs: CopiedLogs) -> tuple[int, list[Row], int]:
-    """Return an offsets partition, its rows, and the last commit behind one of its key that stood in a window."""
-    partition, rows, commits = _committed(logs)
+def _behind_a_window(logs: CopiedLogs) -> tuple[int, list[Row], int, int]:
+    """Return an offsets partition, its rows, the last commit in a window, and the next one of its key."""
+    partition, rows, commits = committed(logs)
     for higher, lower in reversed(list(pairwise(commits))):
-        if _key(rows[higher]) != _key(rows[lower]):
+        if key_of(rows[higher]) != key_of(rows[lower]):
             continue
         mine = [row for row in rows[:higher]
                 if row.is_marker and row.producer_id == rows[higher].producer_id]  # fmt: skip
         if mine and 0 <= rows[higher].time_ms - mine[-1].time_ms < Config().race_window_ms:
-            return partition, rows, lower
+            return partition, rows, higher, lower
     raise LookupError("no two commits in a row behind a marker in this recording")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from docs.classes import CLASSES
 from pipeline.config import Config
 from tests.plant import PLANTS, plant
 from tests.pure_audit import accusations
@@ -59,6 +61,18 @@ def test_a_version_with_the_fix_is_not_accused_of_the_defect(
     found = accusations(tmp_path / "logs", Config(kafka_version=version))
     classes = {one["class"] for one in found if one["code"] == "coordinator_state"}
     assert classes & {"double_epoch_bump", "epoch_rule"} == {told_as}
+
+
+def test_each_class_has_a_plant(tmp_path: Path) -> None:
+    """Of those that the documents list."""
+    has_plant = set()
+    for name, one in PLANTS.items():
+        must = plant(name, recording(one.recording) / "logs", tmp_path / name).must
+        labels = must["class"] if isinstance(must["class"], list) else [must["class"]]
+        has_plant |= {(must["code"], label) for label in labels}
+        shutil.rmtree(tmp_path / name)
+    listed = {(code, one.name) for code, every in CLASSES.items() for one in every}
+    assert has_plant == listed
 
 
 def test_recall_and_precision_of_each_detector() -> None:
