@@ -1,4 +1,4 @@
-"""Kafka's broker and tools as JARs from a Maven repository, kept in the user's cache.
+"""Kafka's broker, tools and Java clients as JARs from a Maven repository, kept in the user's cache.
 
 The Ivy that Spark ships resolves them with their dependencies, as the set-up does for the JARs of
 Delta. A folder is named when it is whole; the second time nothing is asked of any repository.
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -24,17 +25,19 @@ REPOSITORY = "BROKER_MAVEN_URL"
 CACHE = "BROKER_CACHE"
 FETCH_SECONDS = 600
 _MODULE = """<ivy-module version="2.0">
-  <info organisation="audit" module="broker"/>
+  <info organisation="audit" module="{name}"/>
   <configurations><conf name="default"/></configurations>
   <dependencies defaultconf="default->default">
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}" transitive="false"/>
-    <dependency org="org.apache.kafka" name="kafka-tools-api" rev="{version}" transitive="false"/>
+{dependencies}
     <dependency org="org.slf4j" name="slf4j-simple" rev="1.7.36" transitive="false"/>
     <exclude org="org.slf4j" module="slf4j-reload4j"/>
   </dependencies>
 </ivy-module>
 """
+_DEPENDENCY = """    <dependency org="org.apache.kafka" name="{name}" rev="{version}" transitive="{transitive}"/>"""
+_BROKER = {"kafka_2.13": True, "kafka-tools": False, "kafka-tools-api": False}
+_CLIENTS = {"kafka-streams-examples": True, "connect-runtime": True, "connect-test-plugins": True}
+"""Artifacts, and whether those that they depend on are fetched with them; the first one has to be there."""
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>
   <caches defaultCacheDir="${{audit.ivy.cache}}"/>
@@ -64,14 +67,30 @@ def jars(version: str) -> Path:
     Raises:
         NoArtifacts: no Java, no repository, or it does not serve this version.
     """
-    whole = folder() / f"kafka-{version}"
+    return _whole(f"kafka-{version}", version, _BROKER)
+
+
+def clients(version: str) -> Path:
+    """The same with Kafka Streams, its examples, and Kafka Connect with its test connectors.
+
+    Args:
+        version: From 4.0 on: the examples of older ones were not published.
+
+    Raises:
+        NoArtifacts: no Java, no repository, or it does not serve this version.
+    """
+    return _whole(f"clients-{version}", version, _CLIENTS)
+
+
+def _whole(name: str, version: str, wanted: Mapping[str, bool]) -> Path:
+    whole = folder() / name
     if whole.is_dir():
         return whole
     folder().mkdir(parents=True, exist_ok=True)
     with FileLock(f"{whole}.lock"):
         if not whole.is_dir():
             with tempfile.TemporaryDirectory(dir=folder()) as scratch:
-                _fetch(version, Path(scratch))
+                _fetch(version, wanted, Path(scratch))
                 shutil.move(Path(scratch) / "jars", whole)
     return whole
 
@@ -88,9 +107,14 @@ def java_path() -> str:
         raise NoArtifacts(str(error)) from None
 
 
-def _fetch(version: str, scratch: Path) -> None:
+def _fetch(version: str, wanted: Mapping[str, bool], scratch: Path) -> None:
     module = scratch / "ivy.xml"
-    module.write_text(_MODULE.format(version=version))
+    first, *_ = wanted
+    dependencies = (
+        _DEPENDENCY.format(name=name, version=version, transitive=str(with_others).lower())
+        for name, with_others in wanted.items()
+    )
+    module.write_text(_MODULE.format(name=first, dependencies="\n".join(dependencies)))
     shipped = Path(pyspark.__file__).parent / "jars"
     ivy = [str(next(shipped.glob(f"{name}-*.jar"))) for name in ("ivy", "commons-cli")]
     command = [
@@ -106,11 +130,11 @@ def _fetch(version: str, scratch: Path) -> None:
         raise NoArtifacts(
             f"Kafka {version} was not fetched within {FETCH_SECONDS} seconds"
         ) from None
-    found = scratch / "jars" / f"kafka_2.13-{version}.jar"
+    found = scratch / "jars" / f"{first}-{version}.jar"
     if done.returncode != 0 or not found.is_file():
         said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         why = next((line for line in said if "not found" in line or "ERROR" in line), "no answer")
-        raise NoArtifacts(f"Maven serves no Kafka {version} here: {why}")
+        raise NoArtifacts(f"Maven serves no {first} {version} here: {why}")
 
 
 def _settings(scratch: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import signal
 import socket
 import subprocess
 import time
@@ -50,6 +51,7 @@ class Broker:
         port: Where clients reach it, the same after every start.
         folder: Its own: settings, output of the JVM, log directories.
         disks: The log directories, by the name that each gets in a copy: one, `.`, or `disk-<n>`.
+        is_paused: Whether it stands still: connections to it are taken, and never answered.
     """
 
     def __init__(self, cluster: Cluster, node: int) -> None:
@@ -59,6 +61,7 @@ class Broker:
         names = ["."] if cluster.disks == 1 else [f"disk-{n + 1}" for n in range(cluster.disks)]
         self.disks = {name: self.folder / "data" / name for name in names}
         self.port, self.controller_port = _free_port(), _free_port()
+        self.is_paused = False
         self._process: subprocess.Popen[bytes] | None = None
         self.folder.mkdir(parents=True)
 
@@ -111,6 +114,20 @@ class Broker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+        self.is_paused = False
+
+    def pause(self) -> None:
+        """Stands still (SIGSTOP), as behind a long pause of its collector or of its virtual machine."""
+        self._signal(signal.SIGSTOP, is_paused=True)
+
+    def resume(self) -> None:
+        """Goes on (SIGCONT), with what was sent to it meanwhile."""
+        self._signal(signal.SIGCONT, is_paused=False)
+
+    def _signal(self, number: signal.Signals, *, is_paused: bool) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self.is_paused = is_paused
 
     def output(self) -> str:
         """The end of what the JVM wrote."""

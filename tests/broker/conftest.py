@@ -24,12 +24,17 @@ FAULTS = {
 }
 
 
-def living(
-    version: str, folder: Path, settings: Mapping[str, Any], nodes: int = 1, disks: int = 1
-) -> Iterator[Lab]:
-    """Brokers that run until the fixture ends; the test is skipped when they cannot be had."""
+def living(version: str, folder: Path, settings: Mapping[str, Any], **beside: int) -> Iterator[Lab]:
+    """Brokers that run until the fixture ends; the test is skipped when they cannot be had.
+
+    Args:
+        version: Of Kafka.
+        folder: A new one.
+        settings: Of every broker.
+        **beside: Nodes, disks, transaction_version of `Cluster`.
+    """
     try:
-        cluster = Cluster(version, folder, nodes=nodes, disks=disks, settings=settings)
+        cluster = Cluster(version, folder, settings=settings, **beside)
     except NoArtifacts as error:
         pytest.skip(f"no Kafka {version}: {error}")
     made = Lab(cluster)

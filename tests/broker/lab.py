@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +62,7 @@ class Lab:
         self.expected: dict[str, set[Accusation]] = {}
         self._copies = 0
         self._topics: dict[str, int] = {}
+        self._watched: dict[str, int] = {}
         self._raw: Raw | None = None
         self._routed: Routed | None = None
         self._questions: Questions | None = None
@@ -92,6 +93,16 @@ class Lab:
         self.ask.create(name, partitions, **settings)
         self._topics[name] = partitions
         return name
+
+    def placed(self, name: str, nodes: Sequence[int]) -> str:
+        """A new topic whose partitions lie on one broker each."""
+        self.ask.create_placed(name, nodes)
+        self._topics[name] = len(nodes)
+        return name
+
+    def watch(self, name: str, partitions: int) -> None:
+        """Audits hold these partitions, too, against what the broker says; others make them and write there."""
+        self._watched[name] = partitions
 
     def start(self) -> None:
         self.cluster.start()
@@ -205,16 +216,19 @@ class Lab:
 
     def _told(self) -> dict[tuple[str, int], object]:
         """Ends and open transactions of each partition, as the brokers say."""
-        places = [(topic, at) for topic, count in self._topics.items() for at in range(count)]
         return {
-            place: (*self.ask.ends(*place), self.ask.open_transactions(*place)) for place in places
+            place: (*self.ask.ends(*place), self.ask.open_transactions(*place))
+            for place in self._places()
         }
 
     def _replayed(self, copied: Copied) -> dict[tuple[str, int], object]:
         """The same, as the files say."""
         best = best_replicas(copied.folder)
-        places = [(topic, at) for topic, count in self._topics.items() for at in range(count)]
-        return {place: _ends(best.get(place)) for place in places}
+        return {place: _ends(best.get(place)) for place in self._places()}
+
+    def _places(self) -> list[tuple[str, int]]:
+        topics = self._topics | self._watched
+        return [(topic, at) for topic, count in topics.items() for at in range(count)]
 
 
 def _ends(replica: Replica | None) -> tuple[int, int, set[tuple[int, int]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +56,12 @@ class Questions:
             "replication_factor": len(self._cluster.brokers),
             "configs": named,
         }
+        self._admin.create_topics({topic: options}, wait_for_metadata=True)
+
+    def create_placed(self, topic: str, nodes: Sequence[int]) -> None:
+        """Makes a topic with a partition of one replica on each of these brokers."""
+        options = {"assignments": {at: [node] for at, node in enumerate(nodes)},
+                   "configs": {"min.insync.replicas": "1"}}  # fmt: skip
         self._admin.create_topics({topic: options}, wait_for_metadata=True)
 
     def configure(self, **settings: str) -> None:

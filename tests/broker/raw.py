@@ -28,6 +28,7 @@ RETRIABLE = (
     "CoordinatorNotAvailableError",
     "KafkaStorageError",
     "LeaderNotAvailableError",
+    "NotControllerError",
     "NotCoordinatorError",
     "NotEnoughReplicasAfterAppendError",
     "NotEnoughReplicasError",

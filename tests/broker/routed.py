@@ -60,9 +60,17 @@ class Routed:
         self.close()
         self._places.clear()
 
+    def coordinator(self, transactional_id: str) -> int:
+        """The broker that coordinates an id.
+
+        Raises:
+            Refused: nobody does yet; it may be tried again.
+        """
+        return _coordinator(self._any(), transactional_id)
+
     def _any(self) -> Raw:
         for each in self._cluster.brokers:
-            if each.is_running:
+            if each.is_running and not each.is_paused:
                 try:
                     return self._connection(each.node)
                 except OSError:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from tests.broker.lab import Accusation, Lab
 from tests.broker.raw import RawProducer, Refused
@@ -44,6 +44,15 @@ def client(lab: Lab, transactional_id: str, **settings: object) -> Producer:
 
 def consumed(lab: Lab, topic: str, partition: int) -> list[int]:
     """Offsets that a read_committed consumer gets."""
+    return [
+        offset
+        for message in consumed_records(lab, topic, partition)
+        if (offset := message.offset()) is not None
+    ]
+
+
+def consumed_records(lab: Lab, topic: str, partition: int) -> list[Message]:
+    """What a read_committed consumer gets."""
     consumer = Consumer(
         {"bootstrap.servers": lab.cluster.bootstrap, "group.id": f"{topic}-reader",
          "isolation.level": "read_committed", "enable.auto.commit": False,
@@ -56,14 +65,14 @@ def consumed(lab: Lab, topic: str, partition: int) -> list[int]:
         consumer.close()
 
 
-def _until_end(consumer: Consumer) -> Iterator[int]:
+def _until_end(consumer: Consumer) -> Iterator[Message]:
     end = time.monotonic() + 60
     while time.monotonic() < end:
         message = consumer.poll(0.5)
         if message is not None and message.error():
             return
         if message is not None:
-            yield message.offset()
+            yield message
 
 
 def test_commits_and_aborts(lab: Lab) -> None:
