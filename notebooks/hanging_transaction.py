@@ -31,8 +31,9 @@ place = {"topic": TOPIC, "partition": PARTITION}
 
 # %%
 pins = spark.sql(
-    "select l.copy, l.producer_id, l.run_number, l.last_stable_offset, r.log_end_offset, "
-    "r.log_end_offset - l.last_stable_offset as lag "
+    "select l.copy, l.producer_id, l.run_number, r.log_end_offset, "
+    "greatest(l.last_stable_offset, r.log_start_offset) as last_stable_offset, "
+    "r.log_end_offset - greatest(l.last_stable_offset, r.log_start_offset) as lag "
     "from silver_lso l join silver_replica r using (replica_id) "
     "where l.topic = {topic} and l.partition = {partition} and l.pinned_to_offset is null",
     **place,
