@@ -44,6 +44,7 @@ CAUSES: Mapping[tuple[str, str], tuple[Defect, ...]] = {
     ("hanging_transaction", "prepare_stuck"): (_PURGATORY, _PENDING, _ANSWERED),
     ("coordinator_state", "prepare_with_all_markers"): (_PURGATORY, _PENDING, _ANSWERED),
     ("marker_audit", "missing"): _CLEANED,
+    ("marker_audit", "early_completion"): (_ANSWERED,),
     ("visibility", "aborted_exposed"): _CLEANED[1:2],
     ("zombie_write", "stale_coordinator"): (_FORGOTTEN,),
 }
