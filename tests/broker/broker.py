@@ -23,6 +23,7 @@ STOP_SECONDS = 30
 _JVM = (
     "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.log.kafka.coordinator.transaction.TransactionMarkerChannelManager=info",
 )  # fmt: skip
 _SETTINGS: dict[str, Any] = {
     "process.roles": "broker,controller",

@@ -1,12 +1,16 @@
-"""Decisions that a coordinator made, acted on and lost.
+"""Decisions that a coordinator lost, and markers that it did not send: what brokers do wrong when they crash.
 
 A coordinator loads its log up to its end, not up to the high watermark (Kafka:
 `TransactionStateManager.loadTransactionMetadata`). After a crash it may so write markers for a Prepare* that no other
 replica has; when another one leads later, that record is cut off and the transaction is decided anew.
+
+From 4.3.0 on it takes a partition that has no leader for a deleted one: it skips its marker and declares the
+transaction complete (KAFKA-20734).
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,12 @@ from tests import pure_audit
 
 Decision = tuple[str, int, int, int]
 """Transactional id, offset, state and epoch of a Prepare*."""
+Skipped = tuple[str, str, int]
+"""Transactional id, topic and partition of a marker that was not sent."""
+_SKIPPED = re.compile(
+    r"leader endpoint for partitions (.+?) while trying to send transaction markers for (\S+?), these partitions"
+)
+_PARTITION = re.compile(r"([\w.-]+)-(\d+)")
 
 
 def decisions(broker: Path) -> set[Decision]:
@@ -43,3 +53,22 @@ def is_lost_decision(finding: dict[str, Any], copy: Path, evidence: set[Decision
         for name, offset, *rest in evidence
         for held in [tuple(rest)]
     )
+
+
+def skipped_markers(cluster: Path) -> set[Skipped]:
+    """What the brokers' own output says of markers that were not sent, to deleted partitions as well."""
+    said = "".join(file.read_text(errors="replace") for file in cluster.glob("broker-*/output.txt"))
+    return {
+        (transactional_id, topic, int(number))
+        for partitions, transactional_id in _SKIPPED.findall(said)
+        for topic, number in _PARTITION.findall(partitions)
+    }
+
+
+def is_skipped_marker(finding: dict[str, Any], skipped: set[Skipped]) -> bool:
+    """Whether a finding tells of a transaction whose marker a broker said to have skipped."""
+    tells = (
+        finding["code"] in ("hanging_transaction", "lso_pinned") or finding["class"] == "missing"
+    )
+    mine = (finding["transactional_id"], finding["topic"], finding["partition"])
+    return tells and mine in skipped

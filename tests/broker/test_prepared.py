@@ -16,6 +16,7 @@ from tests import pure_audit
 from tests.broker.broker import HOST, Broker
 from tests.broker.conftest import VERSIONS, living
 from tests.broker.lab import COORDINATORS, Accusation, Copied, Lab
+from tests.broker.lost import skipped_markers
 from tests.broker.raw import Raw, RawProducer, Refused, check, patiently
 from tests.broker.test_scenarios import accused, consumed, pinned
 
@@ -231,6 +232,7 @@ def test_a_partition_without_a_leader(lab: Lab) -> None:
     standing = lab.copied(is_live=True)
     lost = _lost(standing, name)
     assert standing.accusations == set(lost)
+    assert ((name, ALONE, AWAY - 1) in skipped_markers(lab.cluster.folder)) == bool(lost)
     one.away.launch()
     lab.cluster.wait()
     lab.disconnect()

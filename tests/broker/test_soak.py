@@ -22,7 +22,13 @@ from tests.broker import life
 from tests.broker.conftest import VERSIONS, living
 from tests.broker.copying import copy
 from tests.broker.lab import Lab
-from tests.broker.lost import Decision, decisions, is_lost_decision
+from tests.broker.lost import (
+    Decision,
+    decisions,
+    is_lost_decision,
+    is_skipped_marker,
+    skipped_markers,
+)
 from tests.broker.raw import RawProducer, Refused
 from tests.broker.routed import Routed
 from tests.differential.replicas import best_replicas
@@ -125,15 +131,17 @@ def test_a_living_cluster_is_accused_of_nothing(lab: Lab) -> None:
 
 
 def _judge(copies: list[Copy]) -> None:
-    """No copy accuses anybody but a coordinator that lost a decision, and none lacks what an earlier one had."""
+    """No copy accuses anybody but who lost a decision or skipped a marker, and none lacks what an earlier one had."""
     before: dict[tuple[str, int], set[tuple[int, int, int]]] = {}
     crashed = copies[0][0].parent.glob("crashed-*/broker-*")
+    skipped = skipped_markers(copies[0][0].parent)
     held: set[Decision] = set().union(*map(decisions, crashed))
     for folder, started_ms in copies:
         config = Config(copy_started_ms=started_ms, abort_scan_ms=500)
         loud = [row for row in pure_audit.accusations(folder / "logs", config) if is_loud(row)]
         held |= set().union(*map(decisions, (folder / "logs").glob("broker-*")))
         lost = [row for row in loud if is_lost_decision(row, folder / "logs", held)]
+        lost += [row for row in loud if is_skipped_marker(row, skipped)]
         assert [row for row in loud if row not in lost] == [], (folder, started_ms)
         for replica in best_replicas(folder).values():
             if replica.place[0] != life.TOPICS[0]:
@@ -144,7 +152,7 @@ def _judge(copies: list[Copy]) -> None:
             before[replica.place] = {one for one in batches if one[1] < sure}
         print(
             folder.name,
-            f"tells {len(lost)} lost decisions and nothing else:",
+            f"tells {len(lost)} lost decisions and markers and nothing else:",
             sum(map(len, before.values())),
             "batches are certain",
         )
