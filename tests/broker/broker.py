@@ -197,6 +197,13 @@ class Cluster:
     def bootstrap(self) -> str:
         return ",".join(f"{HOST}:{each.port}" for each in self.brokers)
 
+    @property
+    def bumps(self) -> bool:
+        """Whether each transaction has an epoch of its own (transaction.version 2, KIP-890)."""
+        if self.transaction_version is None:
+            return not self.version.startswith("3.")
+        return self.transaction_version == 2
+
     def start(self) -> None:
         """Starts every broker that does not run, formatted when it is new, and waits for all."""
         for each in self.brokers:

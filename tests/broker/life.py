@@ -140,8 +140,7 @@ class RawWorker(Worker):
         old.end(commits=True)
 
     def _instance(self, asking: Asking) -> RawProducer:
-        bumps = not self.cluster.version.startswith("3.")
-        return RawProducer(asking, self.name, timeout_ms=TIMEOUT_MS, bumps=bumps)
+        return RawProducer(asking, self.name, timeout_ms=TIMEOUT_MS, bumps=self.cluster.bumps)
 
     def _write(self, producer: RawProducer) -> None:
         topic, partition = self._place()

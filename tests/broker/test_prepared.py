@@ -28,6 +28,7 @@ AWAY = 3
 KEPT, ALONE = "kept", "alone"
 FENCED_S = 20
 """After that a killed broker leads nothing any more."""
+LAST_EPOCH = 32_766
 STANDS = r"ConcurrentTransactions|InvalidTxnState"
 
 
@@ -99,7 +100,7 @@ class Prepared(NamedTuple):
 
 
 def _producer(lab: Lab, name: str) -> RawProducer:
-    return RawProducer(lab.routed, name, bumps=lab.cluster.transaction_version == 2)
+    return RawProducer(lab.routed, name, bumps=lab.cluster.bumps)
 
 
 def _write(client: RawProducer) -> None:
@@ -116,8 +117,10 @@ def _end_request(client: RawProducer, *, commits: bool) -> Any:
     )
 
 
-def _prepared(lab: Lab, name: str, go: Callable[[Broker], None], *, commits: bool) -> Prepared:
-    client = _producer(lab, name)
+def _prepared(
+    lab: Lab, client: RawProducer, go: Callable[[Broker], None], *, commits: bool
+) -> Prepared:
+    name = client.transactional_id
     _write(client)
     request = _end_request(client, commits=commits)
     led = lab.routed.coordinator(name)
@@ -160,8 +163,13 @@ def _goes_on(lab: Lab, name: str) -> None:
 @pytest.mark.parametrize("commits", [True, False])
 def test_the_coordinator_moves(lab: Lab, commits: bool) -> None:
     """The leader gets the marker of the old coordinator and of the new one."""
-    name = f"moved-{commits}"
-    one = _prepared(lab, name, Broker.pause, commits=commits)
+    _move(lab, _producer(lab, f"moved-{commits}"), commits=commits)
+    lab.check(ALONE)
+
+
+def _move(lab: Lab, client: RawProducer, *, commits: bool) -> None:
+    name = client.transactional_id
+    one = _prepared(lab, client, Broker.pause, commits=commits)
     _is_refused(lab, one)
     _is_clean(lab)
     _lead(lab, one.other.node)
@@ -174,22 +182,22 @@ def test_the_coordinator_moves(lab: Lab, commits: bool) -> None:
     _lead(lab, 1, 2)
     _until_led(lab)
     _goes_on(lab, name)
-    lab.check(ALONE)
 
 
 def test_the_coordinator_is_killed(lab: Lab) -> None:
     """The one that takes over loads Prepare* and completes."""
-    one = _prepared(lab, "killed", Broker.pause, commits=True)
+    one = _prepared(lab, _producer(lab, "killed"), Broker.pause, commits=True)
     _is_refused(lab, one)
     one.coordinator.kill()
     lab.disconnect()
     _is_clean(lab)
     one.away.resume()
     _until(lambda: _coordinates(lab, "killed", one.other))
+    _is_clean(lab)
+    one.coordinator.launch()  # a partition is on it alone, and gets another marker
+    lab.cluster.wait()
     lab.until("killed", "CompleteCommit")
     _is_clean(lab)
-    one.coordinator.launch()
-    lab.cluster.wait()
     _goes_on(lab, "killed")
     lab.check(ALONE)
 
@@ -224,10 +232,29 @@ def test_the_answer_is_lost(lab: Lab, commits: bool) -> None:
     lab.check(ALONE)
 
 
+@pytest.mark.full
+def test_the_coordinator_moves_at_the_last_epoch(lab: Lab) -> None:
+    """Prepare* stands with an epoch that no client ever has, and the next transaction is another producer id's."""
+    client = _producer(lab, "last")
+    begun = client.producer_id
+    request = InitProducerIdRequest[4](client.transactional_id, 60_000, -1, -1)
+
+    def fence() -> None:
+        answer = lab.routed.ask(request)
+        check(answer.error_code)
+        client.epoch = answer.producer_epoch
+
+    while client.epoch < LAST_EPOCH:
+        patiently(fence)
+    _move(lab, client, commits=True)
+    assert (client.producer_id != begun) == client.bumps
+    lab.check(ALONE)
+
+
 def test_a_partition_without_a_leader(lab: Lab) -> None:
     """Some versions skip its marker and declare the transaction complete (KAFKA-20734); others wait for it."""
     name = "skipped"
-    one = _prepared(lab, name, Broker.kill, commits=True)
+    one = _prepared(lab, _producer(lab, name), Broker.kill, commits=True)
     time.sleep(FENCED_S)
     standing = lab.copied(is_live=True)
     lost = _lost(standing, name)
