@@ -7,6 +7,7 @@ import configparser
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,9 @@ def test_every_declared_module_of_a_detector_is_registered() -> None:
             assert re.search(rf"^    {file.stem},$", listed, re.MULTILINE), (
                 f"{file.stem} is not in DETECTORS"
             )
+
+
+def test_no_two_tests_have_one_name() -> None:
+    """Their folders are no packages, so pytest could not import the second one."""
+    names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
