@@ -24,7 +24,7 @@ from tests.broker.lab import Copied, Lab
 from tests.broker.program import Program, properties
 from tests.broker.test_scenarios import consumed_records
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 
 CLIENTS = "4.3.1"
 GROUP, CONNECTOR, TOPIC = "loaders", "verifiable", "loaded"
@@ -34,7 +34,7 @@ _INTERNAL = {"config": 1, "offset": 2, "status": 1}
 
 
 @pytest.fixture(
-    params=[VERSIONS[0], *(pytest.param(one, marks=pytest.mark.full) for one in VERSIONS[1:])],
+    params=VERSIONS,
     ids=lambda version: f"kafka-{version}",
 )
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
