@@ -6,12 +6,11 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.errors import UsageError
-from pipeline.replay.application import application
+from pipeline.replay.application import told
 from pipeline.spark import bronze, silver_views, stored, tables
 from pipeline.text import sanitise
 from schemas import gold
@@ -49,7 +48,8 @@ def open_tables(spark: SparkSession, output: str, run_id: str | None = None) -> 
     if chosen is not None:
         for table in SILVER:
             silver_views.view(spark, table, output, chosen).createOrReplaceTempView(table.view_name)
-    spark.udf.register("application", _recogniser(_pattern(output, chosen)), "string")
+    pattern = _pattern(output, chosen)
+    spark.udf.register("application", lambda one: told(one or "", pattern) or None, "string")
     return chosen
 
 
@@ -75,14 +75,6 @@ def _pattern(output: str, run_id: str | None) -> str | None:
             found: str | None = json.loads(row["summary"]).get("application_pattern")
             return found
     return None
-
-
-def _recogniser(pattern: str | None) -> Callable[[str | None], str | None]:
-    def named(transactional_id: str | None) -> str | None:
-        found = application(transactional_id or "", pattern)
-        return None if found.name == (transactional_id or "") else str(found)
-
-    return named
 
 
 def newest_run(output: str) -> str | None:

@@ -58,6 +58,17 @@ def application(transactional_id: str, pattern: str | None = None) -> Applicatio
     return Application(transactional_id)
 
 
+def told(transactional_id: str, pattern: str | None = None) -> str:
+    """The application that an id tells, and its framework; empty where it tells none.
+
+    Args:
+        transactional_id: The id.
+        pattern: As for `application`.
+    """
+    found = application(transactional_id, pattern)
+    return "" if found.name == transactional_id else str(found)
+
+
 def application_at(transactional_id: str, pattern: str | None) -> tuple[int, int, bool] | None:
     """Where the application stands in an id.
 

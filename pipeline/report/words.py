@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.replay.application import application
+from pipeline.replay.application import told
 from pipeline.text import counted
 
 VERDICTS = {
@@ -80,10 +80,10 @@ def read(seen: dict[str, Any]) -> str:
             ("batches", ("batch", "batches")),
         )
     )
-    told = f"{partitions} ({replicas}), {segments}, {size}, {batches}"
+    said = f"{partitions} ({replicas}), {segments}, {size}, {batches}"
     copies = seen.get("copies", 1)
     apart = "copies of the cluster at several times; the files of a finding's evidence say which it is of"
-    return told if copies == 1 else f"{told}, in {copies} {apart}"
+    return said if copies == 1 else f"{said}, in {copies} {apart}"
 
 
 def utc(timestamp_ms: int) -> str:
@@ -121,6 +121,4 @@ def application_of(finding: Mapping[str, Any], pattern: str | None) -> str:
         finding: The finding.
         pattern: `health.application_pattern` of the run.
     """
-    name = finding["transactional_id"]
-    found = application(name or "", pattern)
-    return "" if found.name == (name or "") else str(found)
+    return told(finding["transactional_id"] or "", pattern)

@@ -41,7 +41,8 @@ SESSIONS = {
     ids=lambda case: f"kafka-{case[0]}-{case[1]}",
 )
 def case(request: pytest.FixtureRequest) -> tuple[str, str]:
-    return request.param  # type: ignore[no-any-return]
+    chosen: tuple[str, str] = request.param
+    return chosen
 
 
 @pytest.fixture

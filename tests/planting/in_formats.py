@@ -24,15 +24,7 @@ def _last_of_version_1(logs: CopiedLogs) -> State:
     for state in states:
         coordinator.change(state, version=1)
     coordinator.save()
-    return coordinator.states[coordinator.states.index(_at(coordinator, states[0]))]
-
-
-def _at(coordinator: Coordinator, old: State) -> State:
-    return next(
-        one
-        for one in coordinator.states
-        if (one.partition, one.index) == (old.partition, old.index)
-    )
+    return states[0]
 
 
 def transaction_version(logs: CopiedLogs) -> Planted:
